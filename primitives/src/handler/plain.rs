@@ -43,7 +43,7 @@ where
         let given = Given { body: body.clone(), ..Given::default() };
         let Some(returned) = polled_once(state.act(action.name, given)) else { return Ok(None) };
         let value = returned.map_err(|thrown| match failed(thrown) {
-            Outcome::Refused(reason) => Stop::Malformed(reason),
+            Outcome::Refused(refusal) => Stop::Malformed(refusal.to_string()),
             outcome => Stop::Refuse(error_of(&outcome, seen.key, action.name)),
         })?;
         let state = left(memory, Some(&entity.state), &state).map_err(Stop::Malformed)?;

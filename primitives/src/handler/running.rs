@@ -4,7 +4,7 @@ use std::{borrow::Cow, pin::Pin};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Change, Cx, Entity, Hot, Mark, MessageId, Millis, Name, Outcome, Produced, Ticket, Work, key_after,
+    Borrow, Change, Cx, Entity, Hot, Mark, MessageId, Millis, Name, Outcome, Produced, Refusal, Ticket, Work, key_after,
 };
 
 use super::{
@@ -192,7 +192,7 @@ where
             let head = head_of::<T>(&entity.head);
             let limit = head.and_then(|head| self.transaction_limit(&head, entity, work, env.context().now().into()));
             let Some(limit) = limit else {
-                return Box::pin(std::future::ready(Outcome::Refused(transacting::UNCLAIMED.to_owned())));
+                return Box::pin(std::future::ready(Outcome::Refused(Refusal::NotClaimed)));
             };
             return Box::pin(transacting::transacted::<T, D, A>(entity.state.clone(), limit, work.clone(), env));
         }
@@ -204,7 +204,7 @@ where
         };
         match lent {
             Ok(lent) => Box::pin(run(memory, lent, task, work.clone(), env)),
-            Err(reason) => Box::pin(std::future::ready(Outcome::Refused(reason))),
+            Err(reason) => Box::pin(std::future::ready(Outcome::refused(reason))),
         }
     }
 }
@@ -268,11 +268,11 @@ where
         Task::Make => Ok(work.input.clone()),
         Task::Write => match given(piece, &work, &env, <T::Kind as Kind>::mark_in).await {
             Ok(given) => state.write(&name, given, &env).await,
-            Err(reason) => return Outcome::Refused(reason),
+            Err(reason) => return Outcome::refused(reason),
         },
         Task::Read => match given(piece, &work, &env, <T::Kind as Kind>::mark_in).await {
             Ok(given) => state.read(&name, given, &env).await,
-            Err(reason) => return Outcome::Refused(reason),
+            Err(reason) => return Outcome::refused(reason),
         },
     };
     let value = match returned {
@@ -280,13 +280,13 @@ where
         Err(thrown) => return failed(thrown),
     };
     if matches!(task, Task::Read) && piece.is_asked_for() && env.context().has_said_anything() {
-        return Outcome::Refused(UNHEARD.to_owned());
+        return Outcome::refused(UNHEARD);
     }
     let left = match task {
         Task::Read => None,
         Task::Write | Task::Make => match left(&mut *memory, before.as_ref(), &state) {
             Ok(left) => left,
-            Err(reason) => return Outcome::Refused(reason),
+            Err(reason) => return Outcome::refused(reason),
         },
     };
     // Code that does not write was lent a memory of its own, which is dropped. The memory of the entity
@@ -389,14 +389,14 @@ pub(super) fn written<T: OfKind>(state: &T) -> Result<Bytes, String> {
 fn said<T: OfKind, D, A>(env: &Env<D, A>, produced: Produced) -> Outcome {
     let said = env.context().take_said();
     if let Some(reason) = said.error {
-        return Outcome::Refused(reason);
+        return Outcome::refused(reason);
     }
     if said.alarm != Change::Keep && !T::Kind::AUTHOR_SETS_ALARM {
-        return Outcome::Refused(format!("the alarm of a {} is its kind's own: it cannot be set", T::Kind::NAME));
+        return Outcome::refused(format!("the alarm of a {} is its kind's own: it cannot be set", T::Kind::NAME));
     }
     if matches!(said.alarm, Change::Set(_)) && T::CODE.hooks.is_empty() {
         let reason = "it sets the alarm, and there is no hook for it to ring: write an `#[alarm]`";
-        return Outcome::Refused(reason.to_owned());
+        return Outcome::refused(reason);
     }
     Outcome::Ok(Produced { alarm: said.alarm, send: said.send, emit: said.emit, ..produced })
 }
@@ -404,7 +404,7 @@ fn said<T: OfKind, D, A>(env: &Env<D, A>, produced: Produced) -> Outcome {
 pub(super) fn failed(thrown: Thrown) -> Outcome {
     match thrown {
         Thrown::Failed(error) => Outcome::Failed(error),
-        Thrown::Malformed(reason) | Thrown::Unwritable(reason) => Outcome::Refused(reason),
-        Thrown::Unknown => Outcome::Refused("there is no such code".to_owned()),
+        Thrown::Malformed(reason) | Thrown::Unwritable(reason) => Outcome::refused(reason),
+        Thrown::Unknown => Outcome::Refused(Refusal::NoSuchCode),
     }
 }

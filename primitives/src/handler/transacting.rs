@@ -32,10 +32,6 @@ use crate::{
 /// The content of a claim until its hook has run. No hook can leave this content, because it is not JSON.
 const WAITED_FOR: &[u8] = b"waited for";
 
-/// The reason that a hook ends with if it was started without a claim. The turn that takes this outcome puts
-/// the claim.
-pub(super) const UNCLAIMED: &str = "its row is not there yet";
-
 /// The lane of the claims. Lanes of kinds have no slash in their names.
 pub(super) const LANE: &str = "drystone/transactions";
 
@@ -192,12 +188,12 @@ where
     let (before, given) = match piece {
         Piecework::Action(_) => match parameters(&work, &env).await {
             Ok(Parameters::Given(body)) => (body.clone(), Given { body, ..Given::default() }),
-            Ok(Parameters::Left(left)) => return taken(&left).unwrap_or_else(Outcome::Refused),
-            Err(reason) => return Outcome::Refused(reason),
+            Ok(Parameters::Left(left)) => return taken(&left).unwrap_or_else(Outcome::refused),
+            Err(reason) => return Outcome::refused(reason),
         },
         _ => match given(piece, &work, &env, <T::Kind as Kind>::mark_in).await {
             Ok(given) => (Bytes::from_static(WAITED_FOR), given),
-            Err(reason) => return Outcome::Refused(reason),
+            Err(reason) => return Outcome::refused(reason),
         },
     };
     let (name, desk) = (code_of(piece).into_owned(), env.context().desk());
@@ -207,11 +203,11 @@ where
     });
     let scripted = env.context().transact(row(work.id.as_str()), before, limit, script).await;
     match scripted {
-        Ok(Scripted::Done(left)) => taken(&left).unwrap_or_else(Outcome::Refused),
+        Ok(Scripted::Done(left)) => taken(&left).unwrap_or_else(Outcome::refused),
         Ok(Scripted::Ended(outcome)) => outcome,
         // The hook should no longer run, so this outcome is ignored.
-        Ok(Scripted::Gone | Scripted::Fenced) => Outcome::Refused("nobody waits for it".to_owned()),
-        Err(error) => Outcome::Refused(error.to_string()),
+        Ok(Scripted::Gone | Scripted::Fenced) => Outcome::refused("nobody waits for it"),
+        Err(error) => Outcome::refused(error.to_string()),
     }
 }
 
@@ -252,7 +248,7 @@ fn run<T: Acts<D, A>, D, A>(
 }
 
 fn refused(reason: String) -> Box<Outcome> {
-    Box::new(Outcome::Refused(reason))
+    Box::new(Outcome::refused(reason))
 }
 
 fn left(value: &Bytes, state: Option<&Bytes>) -> Result<Bytes, String> {

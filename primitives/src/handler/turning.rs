@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Borrow, Cause, Change, Commit, Entity, Input, Key, Mark, Millis, Next, Now, Outcome, Produced, Rows, Ticket, To,
-    Work,
+    Borrow, Cause, Change, Commit, Entity, Input, Key, Mark, Millis, Next, Now, Outcome, Produced, Refusal, Rows,
+    Ticket, To, Work,
 };
 
 use super::{
@@ -142,12 +142,12 @@ where
     ) -> Turned {
         let piece = Piecework::parse(work);
         match (cause, outcome) {
-            (Cause::Listed, _) => self.work_done(memory, seen, (work, attempt), outcome),
+            (Cause::Listed, _) => self.work_done(memory, seen, (work, piece, attempt), outcome),
             (_, Outcome::Ok(produced)) => {
                 let ticket = if let Cause::Call(ticket) = cause { Some(*ticket) } else { None };
                 self.action_done(memory, seen, piece, produced, ticket)
             }
-            (_, Outcome::Refused(reason)) => Err(Stop::Malformed(reason.clone()).into()),
+            (_, Outcome::Refused(refusal)) => Err(Stop::Malformed(refusal.to_string()).into()),
             (_, outcome) => Err(Stop::Refuse(error_of(outcome, seen.key, work)).into()),
         }
     }
@@ -196,7 +196,7 @@ where
         &self,
         memory: &mut Memory<T, Record<T>>,
         seen: Seen<'_>,
-        (work, attempt): (&str, u32),
+        (work, piece, attempt): (&str, Piecework<'_>, u32),
         outcome: &Outcome,
     ) -> Turned {
         if seen.entity.is_none() {
@@ -208,10 +208,10 @@ where
         }
         let mut open = self.open(memory, seen)?;
         // The code was not run. This turn puts the claim.
-        if matches!(outcome, Outcome::Refused(reason) if reason == transacting::UNCLAIMED) {
+        if matches!(outcome, Outcome::Refused(Refusal::NotClaimed)) {
             return self.close(memory, open, None, None);
         }
-        match Piecework::parse(work) {
+        match piece {
             Piecework::Destroy => return self.destroy_done(memory, open, outcome, seen.now.at),
             Piecework::Apply(number) => self.applied(&mut open, number, outcome)?,
             Piecework::Hook(hook, number) => self.hook_done(&mut open, (hook, number, attempt), outcome)?,
@@ -399,7 +399,7 @@ pub(super) fn error_of(outcome: &Outcome, key: &Key, verb: &str) -> Error {
     match outcome {
         Outcome::Failed(error) => Error::Failed(error.clone()),
         Outcome::Panicked(message) => Error::Panicked { key: key.clone(), message: message.clone() },
-        Outcome::Refused(reason) => Error::Malformed { verb: verb.to_owned(), reason: reason.clone() },
+        Outcome::Refused(refusal) => Error::Malformed { verb: verb.to_owned(), reason: refusal.to_string() },
         Outcome::Ok(_) | Outcome::TimedOut | Outcome::Silent => Error::Deadline { key: key.clone() },
     }
 }
@@ -414,7 +414,7 @@ pub(super) fn ended(outcome: &Outcome) -> Ended {
         Outcome::Failed(error) => {
             Ended::Failed(decode(error).unwrap_or_else(|_| Failure::from("it failed, and its error cannot be read")))
         }
-        Outcome::Refused(reason) => Ended::Failed(reason.as_str().into()),
+        Outcome::Refused(refusal) => Ended::Failed(refusal.to_string().into()),
         Outcome::Panicked(message) => Ended::Failed(format!("it panicked: {message}").into()),
         Outcome::TimedOut => Ended::Failed("it ran longer than its timeout".into()),
         Outcome::Silent => Ended::Failed("it gave no sign of life for longer than its limit".into()),

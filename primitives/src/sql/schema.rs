@@ -72,7 +72,7 @@ impl Tables {
 async fn apply_schema(sql: &dyn Sql, schema: &str) -> Result<(), Error> {
     let statements = schema.to_owned();
     let code = move |sql: &mut dyn drystone_runtime::store::sql::Statements| {
-        sql.batch(&statements).map(|()| Bytes::new()).map_err(|fault| Box::new(Outcome::Refused(fault.message)))
+        sql.batch(&statements).map(|()| Bytes::new()).map_err(|fault| Box::new(Outcome::refused(fault.message)))
     };
     let script = Script { claim: None, fence: None, limit: SCHEMA_LIMIT, code: Arc::new(code) };
     match sql.transact(&[script]).await?.pop() {
@@ -111,7 +111,7 @@ where
 
 fn ended(verb: &str, outcome: Outcome) -> Error {
     let reason = match outcome {
-        Outcome::Refused(reason) => reason,
+        Outcome::Refused(refusal) => refusal.to_string(),
         Outcome::Panicked(message) => format!("its code panicked: {message}"),
         _ => "it took too long, and nobody else can write meanwhile".to_owned(),
     };

@@ -26,7 +26,10 @@ use super::{
         history::Waits,
         status::{QueuedEvents, RunPhase, Stopped, WaitsFor},
     },
-    replay::journal::{self, Entry},
+    replay::{
+        journal::{self, Entry},
+        op_id::OpId,
+    },
 };
 use crate::{Retry, planted::Bug, system::topics::wire::Seen, values::stored::is_default};
 
@@ -77,7 +80,7 @@ pub(super) struct Record {
     pub(super) parent: Option<Parent>,
     /// The permits that the run holds or waits for, by operation.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) permits: BTreeMap<String, Permit>,
+    pub(super) permits: BTreeMap<OpId, Permit>,
     /// The generation in whose lane the journal lies, if not this one; otherwise 0. Entries that a restart
     /// keeps stay in their lane.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -204,10 +207,10 @@ pub(super) struct Paused {
     pub(super) at: i64,
     /// Steps that ran when the pause began and have not ended yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) runs: Vec<String>,
+    pub(super) runs: Vec<OpId>,
     /// Operations that were asked for during the pause, and when.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) asked: BTreeMap<String, i64>,
+    pub(super) asked: BTreeMap<OpId, i64>,
 }
 
 /// The queue of one event type.
@@ -277,8 +280,9 @@ impl Record {
         Self { generation: 1, seed, mark: Some(mark), input, started_at: now.0, ..Self::default() }
     }
 
-    pub(super) fn position(&self, op: &str) -> Option<usize> {
-        self.pending.iter().position(|pending| pending.op == op)
+    pub(super) fn position(&self, op: impl AsRef<str>) -> Option<usize> {
+        let op = op.as_ref();
+        self.pending.iter().position(|pending| pending.op.as_str() == op)
     }
 
     pub(super) fn pending(&self) -> impl Iterator<Item = &Pending> {
@@ -387,7 +391,7 @@ impl Record {
     pub(super) fn steps_due(&self, now: Millis) -> impl Iterator<Item = (&Pending, &Stepping)> {
         let goes_on = self.goes_on();
         let due = move |step: &Stepping| goes_on && step.retry_at.is_none_or(|at| at <= now.0);
-        let may_run = |op: &str| self.paused.as_ref().is_none_or(|paused| paused.runs.iter().any(|runs| runs == op));
+        let may_run = |op: &OpId| self.paused.as_ref().is_none_or(|paused| paused.runs.iter().any(|runs| runs == op));
         let steps = self.pending().filter_map(|pending| Some((pending, pending.step()?)));
         steps.filter(move |(pending, step)| due(step) && may_run(&pending.op))
     }

@@ -7,6 +7,7 @@ pub(crate) mod foreign_wake;
 pub(crate) mod journal;
 pub(crate) mod live;
 pub(crate) mod op;
+pub(crate) mod op_id;
 pub(crate) mod update;
 
 use std::collections::BTreeSet;
@@ -18,6 +19,7 @@ use self::{
     core::Stop,
     journal::{End, Entry, What},
     live::{Identity, Live, Rest},
+    op_id::OpId,
 };
 use super::{
     Divergence, Workflow,
@@ -58,7 +60,7 @@ pub(super) fn replay<W: Workflow>(who: &Identity, entries: &[Entry], cleanup: Op
 impl Live {
     fn tell_early(&self, entry: &Entry) {
         if let Some(recorded) = entry.recorded() {
-            self.core.tell_early(&entry.op, recorded);
+            self.core.tell_early(entry.op_text(), recorded);
         }
     }
 
@@ -66,7 +68,7 @@ impl Live {
     fn redecide(&self, rest: &mut [&Entry]) {
         if Bug::WinnerRedecided.planted()
             && let [first, second, ..] = rest
-            && self.open().any(|(op, _)| op == second.op)
+            && self.open().any(|(op, _)| Some(op) == second.op.as_ref())
         {
             std::mem::swap(first, second);
         }
@@ -145,11 +147,11 @@ impl Live {
 pub(super) fn check_waits(
     live: &Live,
     entries: u64,
-    waits: &[(&str, u64)],
+    waits: &[(&OpId, u64)],
     untold: &[Entry],
 ) -> Result<(), Divergence> {
-    let is_told_next = |op: &str| untold.iter().any(|entry| entry.op == op);
-    let asked: BTreeSet<(&str, u64)> = live.open().filter(|(op, _)| !is_told_next(op)).collect();
+    let is_told_next = |op: &OpId| untold.iter().any(|entry| entry.op.as_ref() == Some(op));
+    let asked: BTreeSet<(&OpId, u64)> = live.open().filter(|(op, _)| !is_told_next(op)).collect();
     let known: BTreeSet<_> = waits.iter().copied().collect();
     let added = asked.iter().find(|ask| !known.contains(ask)).map(|(op, _)| *op);
     let missing = waits.iter().find(|wait| !asked.contains(wait)).map(|(op, _)| *op);

@@ -1,6 +1,6 @@
 //! Inputs: everything that can wake an entity.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use bytes::Bytes;
 
@@ -112,13 +112,48 @@ pub enum Outcome {
     Failed(Bytes),
     /// The code was not run, or its result cannot be kept: its input, state or answer cannot be read or
     /// written.
-    Refused(String),
+    Refused(Refusal),
     /// The code panicked with this message.
     Panicked(String),
     /// The code ran longer than its timeout.
     TimedOut,
     /// The code showed no sign of life for longer than its limit.
     Silent,
+}
+
+impl Outcome {
+    /// Makes the outcome of code that was not run, or whose result cannot be kept, for this reason.
+    pub fn refused(reason: impl Into<String>) -> Self {
+        Self::Refused(Refusal::Other(reason.into()))
+    }
+}
+
+/// Why code was not run, or why its result cannot be kept. Its text is for people; handlers decide by the
+/// variant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The handler has no code for this work.
+    NoSuchCode,
+    /// The row that claims a transaction is not there, so the code was not run (W6).
+    NotClaimed,
+    /// The store or another entity is in trouble. The code has not failed, so the attempt may be repeated.
+    Unavailable(String),
+    /// The code cannot read its input.
+    Unreadable(String),
+    /// Any other reason.
+    Other(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchCode => out.write_str("there is no such code"),
+            Self::NotClaimed => out.write_str("its row is not there yet"),
+            Self::Unavailable(reason) => write!(out, "the store did not give its input: {reason}"),
+            Self::Unreadable(reason) => write!(out, "its input cannot be read: {reason}"),
+            Self::Other(reason) => out.write_str(reason),
+        }
+    }
 }
 
 /// The result of a piece of work that succeeded.

@@ -18,7 +18,7 @@ pub use commit::{Change, Commit, Lifecycle, Message, Reply, To};
 pub use crashes::{Conviction, Crashes};
 pub use entity::{Entity, Fingerprint, Parked, Phase, Status};
 pub use handler::{Handler, Hot, Needed, Next};
-pub use input::{Cause, Idempotency, Input, Outcome, Produced, Ticket};
+pub use input::{Cause, Idempotency, Input, Outcome, Produced, Refusal, Ticket};
 pub use key::{Key, Name, Partition, key_bytes_max, name_bytes_max, stable_hash};
 pub use letter::DeadLetter;
 pub use mark::{Mark, Now};

@@ -209,7 +209,7 @@ pub fn settles(turn: &Turn<'_>) -> Next {
             ..Commit::default()
         }),
         Outcome::Failed(error) => Next::Refuse(Error::Failed(error.clone())),
-        Outcome::Refused(reason) => Next::Refuse(Error::Failed(reason.clone().into())),
+        Outcome::Refused(refusal) => Next::Refuse(Error::Failed(refusal.to_string().into())),
         Outcome::Panicked(message) => Next::Refuse(Error::Panicked { key: key("?"), message: message.clone() }),
         other => Next::Refuse(Error::Failed(format!("{other:?}").into())),
     }

@@ -68,7 +68,7 @@ impl Handler for Letters {
     }
 
     fn run(&self, _: &mut Hot, _: Option<&Entity>, _: &Work, _: Cx) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
-        Box::pin(async { Outcome::Refused("dead letters list no work".to_owned()) })
+        Box::pin(async { Outcome::refused("dead letters list no work") })
     }
 }
 

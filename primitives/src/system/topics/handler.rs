@@ -45,7 +45,7 @@ impl Handler for Topics {
     }
 
     fn run(&self, _: &mut Hot, _: Option<&Entity>, _: &Work, _: Cx) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
-        Box::pin(async { Outcome::Refused("topics list no work".to_owned()) })
+        Box::pin(async { Outcome::refused("topics list no work") })
     }
 }
 

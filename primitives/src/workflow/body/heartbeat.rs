@@ -13,7 +13,7 @@ use drystone_runtime::{self as runtime, Cx, Name, Version, kernel::WeakKernel};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{Context, Stored, context::Outbox, decode, encode};
+use crate::{Context, Stored, context::Outbox, decode, encode, workflow::replay::op_id::OpId};
 
 /// Reports the progress of a running step: take it as a parameter, `beat: &Heartbeat<Page>`.
 ///
@@ -110,7 +110,7 @@ pub(crate) struct Heart {
 struct StepHeart {
     definition: Name,
     key: Bytes,
-    op: String,
+    op: OpId,
     generation: u32,
     weak_kernel: WeakKernel,
     state: Mutex<State>,
@@ -208,12 +208,12 @@ impl StepHeart {
 pub(in crate::workflow) struct Hearts(Mutex<BTreeMap<HeartOf, Arc<StepHeart>>>);
 
 /// The run, its generation, and the operation.
-type HeartOf = (Version, u32, String);
+type HeartOf = (Version, u32, OpId);
 
 impl Hearts {
     /// The heartbeat of an attempt that is about to run.
-    pub(in crate::workflow) fn of(&self, cx: &Cx, (generation, op): (u32, &str)) -> Heart {
-        let name = (cx.id.unwrap_or(Version(0)), generation, op.to_owned());
+    pub(in crate::workflow) fn of(&self, cx: &Cx, (generation, op): (u32, &OpId)) -> Heart {
+        let name = (cx.id.unwrap_or(Version(0)), generation, op.clone());
         let mut hearts = self.hearts();
         let known = hearts.get(&name).filter(|step| step.lives()).cloned();
         let step = known.unwrap_or_else(|| {
@@ -232,7 +232,7 @@ impl Hearts {
     }
 
     /// Forgets the steps of a run that are no longer waited for.
-    pub(in crate::workflow) fn keep(&self, run: Version, is_waited_for: impl Fn(u32, &str) -> bool) {
+    pub(in crate::workflow) fn keep(&self, run: Version, is_waited_for: impl Fn(u32, &OpId) -> bool) {
         self.hearts().retain(|(of, generation, op), _| *of != run || is_waited_for(*generation, op));
     }
 

@@ -12,10 +12,7 @@ use crate::{
     kinds::semaphore::Acquire,
     workflow::{
         Fault, Step,
-        replay::{
-            ask::Ask,
-            core::{Core, OpId},
-        },
+        replay::{ask::Ask, core::Core, op_id::OpId},
     },
 };
 

@@ -129,7 +129,7 @@ impl<T> Step<T> {
     }
 
     /// The identity of the operation, if it can be asked for.
-    pub(in crate::workflow) fn id(&self) -> Option<&crate::workflow::replay::core::OpId> {
+    pub(in crate::workflow) fn id(&self) -> Option<&crate::workflow::replay::op_id::OpId> {
         self.op.as_ref().ok().map(Op::id)
     }
 

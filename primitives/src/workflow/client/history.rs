@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, io, path::Path};
 
 use serde::{Deserialize, Serialize};
 
-use crate::workflow::replay::journal::Entry;
+use crate::workflow::replay::{journal::Entry, op_id::OpId};
 
 /// Everything that is recorded of a run. [`history`](crate::workflow::Verbs::history) returns it, and
 /// [`testing::replay`](crate::testing::replay) runs it against today's code.
@@ -27,7 +27,7 @@ pub struct History {
 }
 
 /// Operations, with the hash of each request.
-pub(in crate::workflow) type Waits = Vec<(String, u64)>;
+pub(in crate::workflow) type Waits = Vec<(OpId, u64)>;
 
 /// A page of a history.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -88,7 +88,7 @@ impl History {
 
     /// The operations in the order in which they ended: `charge#1`, `wait:Approved#1`.
     pub fn operations(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| entry.op.as_str()).filter(|op| !op.is_empty())
+        self.entries.iter().map(Entry::op_text).filter(|op| !op.is_empty())
     }
 
     /// Writes the history as JSON, one entry per line, so that a diff shows a changed entry.

@@ -1,11 +1,11 @@
 //! The end of a turn: the record, the state, the alarm and the status go into the commit.
 
-use drystone_runtime::{Change, Millis, Next, Reply, To};
+use drystone_runtime::{Millis, Reply, To};
 
 use super::{
     Caller,
     memory::Memory,
-    turn::{BYTES_MAX, Halt, Turned, Turning, beyond},
+    turn::{BYTES_MAX, Halt, NextTurn, Turned, Turning, beyond},
 };
 use crate::{
     encode,
@@ -31,26 +31,26 @@ impl<W: Workflow> Turning<'_, W> {
             self.end(beyond("run", "bytes in its record", BYTES_MAX))?;
         }
         // The end of a run may also have more messages than one commit can send.
-        if self.send_what_is_owed()? || is_too_long {
+        if self.outbox().flush()? || is_too_long {
             head = encode(&*self.record).map_err(Halt::Malformed)?;
         }
         self.set_alarm();
-        self.commit.head = (before != Some(&head)).then(|| head.clone());
+        let changed = (before != Some(&head)).then(|| head.clone());
         if let Some((Some(ticket), reply)) = answer {
-            self.commit.replies.push((To::Ticket(ticket), reply));
+            self.commit.reply(To::Ticket(ticket), reply);
         }
         let has_ended = self.record.end.is_some();
         memory.live = self.live.filter(|_| !has_ended);
         memory.fronts = self.fronts;
         memory.has_undone = self.has_undone;
         memory.set_record(head, self.record);
-        Ok(Next::Commit(self.commit))
+        Ok(self.commit.with_head(changed))
     }
 
     /// Writes the state, if it differs from the stored one.
     fn write_state(&mut self) -> Result<(), Halt> {
         self.keep_state()?;
-        if self.seen.entity.is_none() && self.commit.state.is_none() {
+        if self.seen.entity.is_none() && self.commit.state_mut().is_none() {
             // Nothing was changed, or the first poll panicked or went beyond a limit. A new run is stored
             // with a state all the same.
             let of_body =
@@ -60,10 +60,10 @@ impl<W: Workflow> Turning<'_, W> {
                 .map_err(Halt::Malformed)?
                 .filter(|state| state.len() <= BYTES_MAX && W::codec().check_null(state).is_ok());
             let initial = || W::codec().write(&W::initial()).map_err(Halt::Malformed);
-            self.commit.state = Some(of_body.map_or_else(initial, Ok)?);
+            *self.commit.state_mut() = Some(of_body.map_or_else(initial, Ok)?);
         }
         let before = self.seen.entity.map(|entity| &entity.state);
-        self.commit.state = self.commit.state.take().filter(|state| before != Some(state));
+        self.commit.state_mut().take_if(|state| before == Some(state));
         Ok(())
     }
 
@@ -86,7 +86,7 @@ impl<W: Workflow> Turning<'_, W> {
             let is_over = self.record.end.is_some() || self.record.undoes();
             return if is_over { Ok(()) } else { self.end(for_cleanup(end, is_cleanup)) };
         }
-        self.commit.state = Some(state);
+        *self.commit.state_mut() = Some(state);
         Ok(())
     }
 
@@ -99,25 +99,26 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     fn set_alarm(&mut self) {
-        let at = match (&self.record.end, self.is_more) {
+        let at = match (&self.record.end, self.next_turn) {
             // Sending owed messages begins nothing, so a paused run sends them, too.
-            _ if self.has_more_to_say || !self.record.owes.is_nothing() => Some(self.seen.now.0),
+            (_, NextTurn::NowEvenPaused) => Some(self.seen.now.0),
+            _ if !self.record.owes.is_nothing() => Some(self.seen.now.0),
             (None, _) if self.record.holds_timers() => None,
-            (_, true) => Some(self.seen.now.0),
-            (Some(end), false) if self.has_unread() || self.record.goes => Some(end.at),
-            (Some(end), false) => Some(Millis(end.at).after(W::options().keeps_for()).0),
+            (_, NextTurn::Now) => Some(self.seen.now.0),
+            (Some(end), NextTurn::WhenDue) if self.has_unread() || self.record.goes => Some(end.at),
+            (Some(end), NextTurn::WhenDue) => Some(Millis(end.at).after(W::options().keeps_for()).0),
             // A deferred generation gets a turn of its own, whatever this turn was about.
-            (None, false) if self.record.is_deferred() => Some(self.seen.now.0),
-            (None, false) => self.record.next_due(),
+            (None, NextTurn::WhenDue) if self.record.is_deferred() => Some(self.seen.now.0),
+            (None, NextTurn::WhenDue) => self.record.next_due(),
         };
         let alarm = at.map(Millis);
         let before = self.seen.entity.and_then(|entity| entity.alarm);
         if alarm != before {
-            self.commit.alarm = alarm.map_or(Change::Clear, Change::Set);
+            self.commit.set_alarm(alarm);
         }
         let status = self.record.status(alarm);
         if self.seen.entity.is_none_or(|entity| entity.status != status) {
-            self.commit.status = Some(status);
+            self.commit.set_status(status);
         }
     }
 }

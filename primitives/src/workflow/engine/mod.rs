@@ -19,6 +19,7 @@ pub(crate) mod schedule;
 pub(crate) mod start;
 mod steps;
 pub(crate) mod turn;
+mod turn_commit;
 pub(crate) mod verbs;
 
 use std::{marker::PhantomData, pin::Pin, sync::Arc};
@@ -32,7 +33,7 @@ use drystone_runtime::{
 use serde::Serialize;
 
 use self::{
-    events::queue::ready,
+    events::ready::ready,
     memory::{Memory, Parcels},
     turn::{Seen, Turning},
     verbs::Verb,

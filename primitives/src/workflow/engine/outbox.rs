@@ -1,9 +1,12 @@
 //! Messages of a run that do not fit into one commit (K3). They are stored in rows, none of which holds more
 //! than one commit can send, and are sent in order.
 
-use drystone_runtime::{Message, Name, Range, Row};
+use drystone_runtime::{Message, Name, Range, Rows};
 
-use super::turn::{Halt, ROWS_MAX, Turning};
+use super::{
+    turn::{Halt, ROWS_MAX, Turning},
+    turn_commit::TurnCommit,
+};
 use crate::{
     decode, encode,
     workflow::{
@@ -25,33 +28,50 @@ const ROW_BYTES: usize = 256 << 10;
 
 /// Returns the row that is sent next.
 pub(super) fn next_row(record: &Record) -> Option<Range> {
-    (!record.owes.is_nothing()).then(|| Range::at(LANE, journal::row_key(record.owes.first)))
+    next_range(record.owes)
+}
+
+fn next_range(owes: Owes) -> Option<Range> {
+    (!owes.is_nothing()).then(|| Range::at(LANE, journal::row_key(owes.first)))
+}
+
+/// The messages of a turn, and those that earlier turns owe.
+pub(super) struct Outbox<'t> {
+    owes: &'t mut Owes,
+    commit: &'t mut TurnCommit,
+    rows: &'t Rows,
 }
 
 impl<W: Workflow> Turning<'_, W> {
-    /// Whether there is room for another message in this commit.
-    pub(super) fn can_send_more(&self) -> bool {
-        self.record.owes.is_nothing() && self.commit.send.len() < self.room()
+    pub(super) fn outbox(&mut self) -> Outbox<'_> {
+        Outbox { owes: &mut self.record.owes, commit: &mut self.commit, rows: self.seen.rows }
+    }
+}
+
+impl Outbox<'_> {
+    /// Whether this commit has room for another message.
+    pub(super) fn has_room(&self) -> bool {
+        self.owes.is_nothing() && self.commit.sent() < self.room()
     }
 
     /// Returns how many messages this commit can send beside the rows that it changes.
     fn room(&self) -> usize {
-        ROWS_MAX.saturating_sub(self.rows_changed()).min(SENT_PER_TURN)
+        ROWS_MAX.saturating_sub(self.commit.rows_changed()).min(SENT_PER_TURN)
     }
 
     /// Sends the oldest owed messages, if their row was read, and the messages of this turn. Messages that
     /// are too many for one commit are stored as owed. Returns whether the record has changed.
-    pub(super) fn send_what_is_owed(&mut self) -> Result<bool, Halt> {
-        if self.record.owes.is_nothing() && self.commit.send.len() <= self.room() {
+    pub(super) fn flush(mut self) -> Result<bool, Halt> {
+        if self.owes.is_nothing() && self.commit.sent() <= self.room() {
             return Ok(false);
         }
-        let said = std::mem::take(&mut self.commit.send);
+        let messages = self.commit.take_messages();
         self.send_next_row()?;
         let (mut later, mut bytes) = (Vec::new(), 0);
-        for message in said {
+        for message in messages {
             // Once a message is owed, later messages are owed, too. This keeps their order.
-            if later.is_empty() && self.can_send_more() || message.body.len() > ROW_BYTES {
-                self.commit.send.push(message);
+            if later.is_empty() && self.has_room() || message.body.len() > ROW_BYTES {
+                self.commit.send([message]);
                 continue;
             }
             bytes += message.body.len();
@@ -62,14 +82,14 @@ impl<W: Workflow> Turning<'_, W> {
             }
         }
         self.put_row(&later)?;
-        if self.record.owes.is_nothing() {
-            self.record.owes = Owes::default();
+        if self.owes.is_nothing() {
+            *self.owes = Owes::default();
         }
         Ok(true)
     }
 
     fn send_next_row(&mut self) -> Result<(), Halt> {
-        let Some(row) = next_row(&self.record).and_then(|range| self.seen.rows.get(&range)?.first()) else {
+        let Some(row) = next_range(*self.owes).and_then(|range| self.rows.get(&range)?.first()) else {
             return Ok(());
         };
         let owed: Vec<Owed> = decode(&row.body).map_err(Halt::Park)?;
@@ -77,9 +97,9 @@ impl<W: Workflow> Turning<'_, W> {
             // The next turn changes fewer rows and has room for these messages.
             return Ok(());
         }
-        self.commit.send.extend(owed.into_iter().filter_map(Owed::message));
-        self.commit.remove.push((LANE, row.key.clone()));
-        self.record.owes.first += 1;
+        self.commit.send(owed.into_iter().filter_map(Owed::message));
+        self.commit.remove((LANE, row.key.clone()));
+        self.owes.first += 1;
         Ok(())
     }
 
@@ -88,9 +108,9 @@ impl<W: Workflow> Turning<'_, W> {
             return Ok(());
         }
         let owed: Vec<Owed> = messages.iter().filter_map(Owed::of).collect();
-        let (key, body) = (journal::row_key(self.record.owes.next), encode(&owed).map_err(Halt::Malformed)?);
-        self.commit.put.push(Row { lane: LANE, key, body });
-        self.record.owes.next += 1;
+        let (key, body) = (journal::row_key(self.owes.next), encode(&owed).map_err(Halt::Malformed)?);
+        self.commit.put((LANE, key), body);
+        self.owes.next += 1;
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use drystone_runtime::Row;
 use super::{
     others::child::CHILD_INPUT_MAX,
     steps::{inputs::inputs_lane, undo::undo_wants_input},
-    turn::{BYTES_MAX, Halt, ROWS_MAX, Turning, beyond, raw},
+    turn::{BYTES_MAX, Delivery, Halt, ROWS_MAX, Turning, beyond, raw},
 };
 use crate::{
     encode,
@@ -16,8 +16,9 @@ use crate::{
         record::pending::{Childing, Code, Pending},
         replay::{
             ask::Ask,
-            core::{Moves, OpId},
+            core::Moves,
             journal::{self, End},
+            op_id::OpId,
         },
     },
 };
@@ -38,7 +39,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// Makes pending what the body asked for, and releases what the body dropped.
     pub(super) fn take_in(&mut self, Moves { asked, dropped, released }: Moves) {
         for op in &released {
-            self.release_permit(op);
+            self.permits().release(op);
         }
         let dropped = dropped.iter().filter(|_| !Bug::LosersKept.planted());
         let places: Vec<usize> = dropped.filter_map(|op| self.record.position(op)).collect();
@@ -75,19 +76,19 @@ impl<W: Workflow> Turning<'_, W> {
         }
         self.record.is_wide = true;
         tracing::warn!(key = %self.seen.key, operations, limit = PENDING_MAX, "a run waits for very much at once");
-        self.tell_listeners("workflow.wide", &[("operations", operations.into())]);
+        self.commit.emit("workflow.wide", &[("operations", operations.into())]);
     }
 
     /// Returns the end of a run that asks for more than can be stored at once.
     fn too_much(&self) -> Option<End> {
-        let put = &self.commit.put;
+        let put = self.commit.rows_put();
         // While kept entries are delivered, much of what is put is removed again. What is left is counted at
         // the end.
         let is_counted = !self.is_told_kept();
         if let Some(first) = self.record.pending.get(PENDING_MAX) {
-            return Some(beyond(&first.op, "operations at once", PENDING_MAX));
+            return Some(beyond(first.op.as_str(), "operations at once", PENDING_MAX));
         }
-        if (put.len() > PUT_MAX || self.rows_changed() > ROWS_MAX) && is_counted {
+        if (put.len() > PUT_MAX || self.commit.rows_changed() > ROWS_MAX) && is_counted {
             return Some(beyond("run", "long inputs at once", PUT_MAX));
         }
         if self.has_child_without_key() {
@@ -102,17 +103,13 @@ impl<W: Workflow> Turning<'_, W> {
         if put.iter().any(|row| row.body.len() > BYTES_MAX) {
             return Some(beyond("run", "bytes in the input of a step", BYTES_MAX));
         }
-        (self.bytes_put() > PUT_BYTES_MAX && is_counted)
+        (self.commit.bytes_put() > PUT_BYTES_MAX && is_counted)
             .then(|| beyond("run", "bytes of inputs at once", PUT_BYTES_MAX))
-    }
-
-    fn bytes_put(&self) -> usize {
-        self.commit.put.iter().map(|row| row.body.len()).sum()
     }
 
     /// Returns the number of bytes put for undos and their limit, if they are more than one commit may put.
     pub(super) fn keeps_too_much(&self) -> Option<(usize, usize)> {
-        let (rows, bytes) = (self.commit.put.len(), self.bytes_put());
+        let (rows, bytes) = (self.commit.rows_put().len(), self.commit.bytes_put());
         (rows > ROWS_MAX || bytes > PUT_BYTES_MAX).then_some((bytes, PUT_BYTES_MAX))
     }
 
@@ -126,18 +123,22 @@ impl<W: Workflow> Turning<'_, W> {
         let code = match ask {
             Ask::Child(begun) => return self.child_asked(op, begun, ask.hash()),
             Ask::Call(called) => Some(self.call_input(called)),
-            Ask::Permit(called) => Some(self.permit_input(op, called)),
-            Ask::Step { input, .. } => Some(self.input(input, undo_wants_input::<W>(op))),
+            Ask::Permit(called) => {
+                let called = self.permits().ask(op, called);
+                Some(self.call_input(&called))
+            }
+            Ask::Step { input, .. } => Some(self.inputs().store(input, undo_wants_input::<W>(op))),
             Ask::Code { policy, .. } => Some(Code::Body(*policy)),
             Ask::Sleep(_) | Ask::Wait(_) | Ask::Until => None,
         };
         // The time counts from when the body reached the operation, which is when its last entry was
         // delivered. Entries that were kept of an older generation, or recorded while the run was stopped,
         // were delivered just now.
-        let is_late = self.is_told_late || self.record.kept >= self.told();
+        let is_told_late = self.is_tried_again && self.delivery != Delivery::Live;
+        let is_late = is_told_late || self.record.kept >= self.told();
         let now = self.live.as_ref().filter(|_| !is_late).map_or(self.seen.now, |live| live.core.now());
         if let Some(paused) = &mut self.record.paused {
-            paused.asked.insert(op.to_string(), now.0);
+            paused.asked.insert(op.clone(), now.0);
         }
         Pending::of(op, ask, code, now)
     }
@@ -150,6 +151,6 @@ impl<W: Workflow> Turning<'_, W> {
             verb: called.verb.to_owned(),
             body: raw(&called.body).expect("the parameters of a call are JSON"),
         };
-        self.input(&encode(&stored).expect("a call can be written"), false)
+        self.inputs().store(&encode(&stored).expect("a call can be written"), false)
     }
 }

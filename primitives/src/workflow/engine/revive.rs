@@ -20,7 +20,7 @@ pub(super) fn revived<W: Workflow>(who: &Identity, record: &Record, entries: &[E
     let cleanup = record.cancel.as_ref().and_then(|cancel| cancel.began);
     let mut live = replay::<W>(who, told, cleanup)?;
     live.generation = record.generation;
-    let waits: Vec<_> = record.pending().map(|pending| (pending.op.as_str(), pending.hash)).collect();
+    let waits: Vec<_> = record.pending().map(|pending| (&pending.op, pending.hash)).collect();
     check_waits(&live, record.entries, &waits, untold)?;
     Ok(live)
 }

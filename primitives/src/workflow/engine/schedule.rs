@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Caller, Engine,
-    events::queue::refused,
+    events::waits::refused,
     memory::Memory,
     start::{Start, only},
     turn::{Halt, Seen, Turned, Turning},
@@ -191,7 +191,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// Tells the schedule, in the same commit, that the run has ended.
     pub(super) fn tell_schedule(&mut self) {
         let told = self.record.notify.take().and_then(|notify| farewell(self.seen, &notify));
-        self.commit.send.extend(told);
+        self.commit.send(told);
     }
 }
 

@@ -46,10 +46,10 @@ impl<'a, W: Workflow> Turning<'a, W> {
         let input = raw(start.input).map_err(Halt::Malformed)?;
         turning.append(&Entry::of_run(seen.now, What::Started(input)))?;
         // Listeners are notified first, because the run may end in this turn.
-        turning.tell_listeners("workflow.started", &[]);
+        turning.commit.emit("workflow.started", &[]);
         turning.begin(live);
         turning.go_on()?;
-        let sent = number.map(|(number, event)| turning.sent(number, event));
+        let sent = number.map(|(number, event)| turning.queues().sent(number, event));
         Ok((turning, sent))
     }
 

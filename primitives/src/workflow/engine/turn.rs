@@ -4,16 +4,17 @@
 use std::{collections::BTreeSet, marker::PhantomData, sync::Arc};
 
 use bytes::Bytes;
-use drystone_runtime::{Commit, Entity, Key, Mark, Millis, Name, Next, Now, Range, Row, Rows, To};
-use serde_json::{Value, value::RawValue};
+use drystone_runtime::{Entity, Key, Mark, Millis, Name, Next, Now, Range, Row, Rows, To};
+use serde_json::value::RawValue;
 
 use super::{
     memory::{Fronts, Memory},
     revive::revived,
     steps::inputs::Shared,
+    turn_commit::TurnCommit,
 };
 use crate::{
-    Error, decode, encode,
+    Error, decode,
     planted::Bug,
     primitive::Thrown,
     workflow::{
@@ -27,6 +28,7 @@ use crate::{
             foreign_wake::Nudge,
             journal::{self, End, Entry, What},
             live::{Identity, Live, Rest},
+            op_id::OpId,
         },
     },
 };
@@ -77,16 +79,6 @@ impl Halt {
 
 pub(super) type Turned = Result<Next, Halt>;
 
-/// The limits of what a turn records: entries, and their bytes. The rest follows in another turn, because
-/// the size of a commit is limited (K3).
-const ENTRIES_PER_TURN: usize = 200;
-const BYTES_PER_TURN: usize = 1 << 20;
-
-/// The number of rows that a turn changes before it leaves the rest to the next turn. A single wait takes
-/// fewer rows than this (V8), so it always has room in a turn that has changed nothing yet. The rest of the
-/// commit is left for the operations that the body asks for next.
-const ROWS_PER_TURN: usize = 400;
-
 /// The rows that one commit of a run changes at most, messages included: slightly fewer than a commit may
 /// (K3).
 pub(super) const ROWS_MAX: usize = 990;
@@ -99,35 +91,55 @@ const ALL_BYTES_WARN: u64 = journal::ALL_BYTES_MAX / 5 * 4;
 /// it.
 pub(super) const BYTES_MAX: usize = (1 << 20) - 4_096;
 
+/// The entries that the body is being given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Delivery {
+    /// Entries as they are recorded.
+    Live,
+    /// Entries that were recorded before: while the body was stopped, or before its generation began.
+    Late,
+    /// The whole journal. The operations that the body asks for meanwhile are not stored yet.
+    Anew,
+}
+
+/// When the next turn comes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum NextTurn {
+    /// When something is due by itself.
+    WhenDue,
+    /// At once, unless the run is paused: this turn has done as much as a turn may.
+    Now,
+    /// At once, also if the run is paused: waits are still to be registered with their topics, and this commit
+    /// can send no more messages. Registering them begins nothing.
+    NowEvenPaused,
+}
+
+/// The generations that a turn has begun.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Began {
+    Nothing,
+    /// One generation. Its body was polled.
+    Generation,
+    /// A second generation, which waits for a turn of its own.
+    Deferred,
+}
+
 /// A turn in progress.
 pub(super) struct Turning<'a, W> {
     pub(super) seen: Seen<'a>,
     pub(super) record: Box<Record>,
     pub(super) live: Option<Live>,
     pub(super) fronts: Fronts,
-    pub(super) commit: Commit,
-    /// Whether work is left for another turn, because this one has done as much as a turn may.
-    pub(super) is_more: bool,
-    /// Whether waits are still to be registered with their topics, because this commit can send no more
-    /// messages.
-    pub(super) has_more_to_say: bool,
-    recorded: (usize, usize),
+    pub(super) commit: TurnCommit,
+    pub(super) next_turn: NextTurn,
+    pub(super) delivery: Delivery,
+    pub(super) began: Began,
     /// Whether the run was stopped before: listeners were notified then, and are not notified again.
     pub(super) is_tried_again: bool,
-    /// Whether this turn has begun a generation. A second generation waits for the next turn.
-    pub(super) has_continued: bool,
-    /// Whether a generation waits for a turn of its own to begin.
-    pub(super) is_deferred: bool,
-    /// Whether the body is given the whole journal in this turn. The operations that it asks for meanwhile
-    /// are not stored yet.
-    pub(super) is_told_anew: bool,
-    /// Whether the body is given entries that were recorded while it was stopped. The body resumes behind
-    /// those entries in this turn.
-    pub(super) is_told_late: bool,
     workflow: PhantomData<fn() -> W>,
     /// Operations asked for in this turn: steps that have not run yet, and waits whose deadline has passed
     /// already.
-    pub(super) fresh: BTreeSet<String>,
+    pub(super) fresh: BTreeSet<OpId>,
     /// Undos that are due and not stored yet.
     pub(super) dues: Vec<Due>,
     /// The rows of shared inputs that this turn is filling.
@@ -149,21 +161,17 @@ impl<'a, W: Workflow> Turning<'a, W> {
     }
 
     pub(super) fn new(seen: Seen<'a>, record: Box<Record>) -> Self {
-        let (commit, fronts) = (Commit::default(), Fronts::new());
+        let (commit, fronts) = (TurnCommit::new(seen.entity.is_some()), Fronts::new());
         Self {
             seen,
             record,
             live: None,
             fronts,
             commit,
-            is_more: false,
-            has_more_to_say: false,
-            recorded: (0, 0),
+            next_turn: NextTurn::WhenDue,
+            delivery: Delivery::Live,
+            began: Began::Nothing,
             is_tried_again: false,
-            has_continued: false,
-            is_deferred: false,
-            is_told_anew: false,
-            is_told_late: false,
             workflow: PhantomData,
             fresh: BTreeSet::new(),
             dues: Vec::new(),
@@ -242,30 +250,32 @@ impl<'a, W: Workflow> Turning<'a, W> {
         if self.next_ready()?.is_some() {
             return self.go_on();
         }
-        self.leave_overdue();
+        let now = self.seen.now;
+        self.topic_waits().leave_overdue(now);
         Ok(())
     }
 
     /// Resumes the body with what is due, and with everything that follows from that.
     pub(super) fn go_on(&mut self) -> Result<(), Halt> {
-        if self.is_deferred || self.record.holds_timers() {
+        if self.began == Began::Deferred || self.record.holds_timers() {
             return Ok(());
         }
         self.prefetch()?;
         self.wake()?;
         self.tell_untold()?;
-        if Bug::TakenBeforeRecorded.planted() && self.is_more {
+        if Bug::TakenBeforeRecorded.planted() && self.next_turn != NextTurn::WhenDue {
             return Ok(());
         }
         while self.record.goes_on() && !self.record.winds_down() {
             self.begin_children()?;
             let Some(ready) = self.next_ready()? else {
-                self.leave_overdue();
+                let now = self.seen.now;
+                self.topic_waits().leave_overdue(now);
                 break;
             };
             // Checked before events are taken, because a turn that takes events must also record them.
-            if self.is_enough(ready.rows()) {
-                self.is_more = true;
+            if self.commit.is_enough(ready.rows()) {
+                self.leave_rest();
                 break;
             }
             let entry = self.entry_of(ready);
@@ -287,10 +297,10 @@ impl<'a, W: Workflow> Turning<'a, W> {
 
     /// Delivers recorded entries to the body, as long as the run stays in this generation.
     pub(super) fn tell_all(&mut self, untold: &[Entry]) -> Result<(), Halt> {
-        (self.is_told_anew, self.is_told_late) = (self.told() == 0, self.is_tried_again);
+        self.delivery = if self.told() == 0 { Delivery::Anew } else { Delivery::Late };
         let told = self.tell_each(untold);
-        (self.is_told_anew, self.is_told_late) = (false, false);
-        self.write_dues();
+        self.delivery = Delivery::Live;
+        self.undo_stack().write();
         told
     }
 
@@ -310,22 +320,15 @@ impl<'a, W: Workflow> Turning<'a, W> {
     }
 
     fn no_longer_pending(&mut self, entry: &Entry, number: u64) {
-        if let Some(index) = self.record.position(&entry.op) {
+        if let Some(index) = entry.op.as_ref().and_then(|op| self.record.position(op)) {
             let pending = self.record.pending.remove(index);
             self.step_ended(&pending, (entry, number));
         }
     }
 
-    /// Whether a change of `more` rows must wait for another turn, because this turn has done enough.
-    pub(super) fn is_enough(&self, more: usize) -> bool {
-        let (entries, bytes) = self.recorded;
-        let rows = self.rows_changed() + self.commit.send.len();
-        entries >= ENTRIES_PER_TURN || bytes >= BYTES_PER_TURN || rows > 0 && rows + more > ROWS_PER_TURN
-    }
-
-    /// Returns how many rows of the run this turn has changed so far.
-    pub(super) fn rows_changed(&self) -> usize {
-        self.commit.put.len() + self.commit.remove.len() + self.commit.drop.len()
+    /// Leaves the rest of the work to the next turn, which comes at once unless the run is paused.
+    pub(super) fn leave_rest(&mut self) {
+        self.next_turn = self.next_turn.max(NextTurn::Now);
     }
 
     /// Records an entry, and delivers it to the body.
@@ -334,9 +337,9 @@ impl<'a, W: Workflow> Turning<'a, W> {
         let is_undoing = self.record.undoes();
         let full = self.record.journal_limit().filter(|_| !is_undoing);
         if let Some((what, limit)) = full
-            && entry.op.is_empty()
+            && entry.op.is_none()
         {
-            return self.end(beyond(&entry.op, what, limit));
+            return self.end(beyond(entry.op_text(), what, limit));
         }
         self.append(entry)?;
         if self.record.end.is_some() || self.record.undoes() != is_undoing {
@@ -345,7 +348,7 @@ impl<'a, W: Workflow> Turning<'a, W> {
         }
         self.no_longer_pending(entry, self.record.entries - 1);
         if let Some((what, limit)) = full {
-            return self.end(beyond(&entry.op, what, limit));
+            return self.end(beyond(entry.op_text(), what, limit));
         }
         self.keep_state()?;
         if self.record.goes_on() && !self.record.winds_down() {
@@ -452,28 +455,19 @@ impl<'a, W: Workflow> Turning<'a, W> {
         debug_assert!(ended.is_ok(), "the end of a run reads nothing");
     }
 
-    /// Removes a row. A row that this turn has put is taken out of the commit instead.
-    pub(super) fn remove_row(&mut self, (lane, key): (Name, Bytes)) {
-        let before = self.commit.put.len();
-        self.commit.put.retain(|row| row.lane != lane || row.key != key);
-        if self.commit.put.len() == before {
-            self.commit.remove.push((lane, key));
-        }
-    }
-
     /// Appends an entry to the journal. An entry that is too long for a row ends the run.
     pub(super) fn append(&mut self, entry: &Entry) -> Result<(), Halt> {
         let body = entry.written().map_err(Halt::Malformed)?;
         let has_begun = self.record.entries > 0;
         if body.len() > BYTES_MAX && has_begun {
-            return self.end(beyond(&entry.op, "bytes in one entry of its journal", BYTES_MAX));
+            return self.end(beyond(entry.op_text(), "bytes in one entry of its journal", BYTES_MAX));
         }
-        self.recorded = (self.recorded.0 + 1, self.recorded.1 + body.len());
+        self.commit.count_entry(body.len());
         let bytes = self.record.bytes;
         if Bug::EntryForgotten.planted() && self.record.entries % 3 == 2 {
             self.record.entries += 1;
         } else {
-            self.commit.put.extend(self.record.add_entry(body));
+            self.commit.put_all(self.record.add_entry(body));
         }
         self.warn_of_length(bytes);
         Ok(())
@@ -485,18 +479,13 @@ impl<'a, W: Workflow> Turning<'a, W> {
         let Record { entries, bytes, .. } = *self.record;
         if entries == ENTRIES_WARN || (before..bytes).contains(&(ALL_BYTES_WARN - 1)) {
             tracing::warn!(key = %self.seen.key, entries, bytes, "a journal grows long");
-            self.tell_listeners("workflow.long", &[("entries", entries.into()), ("bytes", bytes.into())]);
+            self.commit.emit("workflow.long", &[("entries", entries.into()), ("bytes", bytes.into())]);
         }
-    }
-
-    pub(super) fn tell_listeners(&mut self, name: &'static str, fields: &[(&'static str, Value)]) {
-        let fields = fields.iter().filter_map(|(name, value)| Some((Name::new(name), encode(value).ok()?))).collect();
-        self.commit.emit.push(drystone_runtime::Lifecycle { name: Name::new(name), fields });
     }
 
     /// Answers every caller that waits for the result.
     pub(super) fn answer_result(&mut self, reply: drystone_runtime::Reply) {
-        self.commit.replies.push((To::All(Name::new(super::verbs::RESULT)), reply));
+        self.commit.reply(To::All(Name::new(super::verbs::RESULT)), reply);
     }
 }
 

@@ -7,14 +7,19 @@ use serde_json::value::RawValue;
 use super::{
     Caller, Engine,
     events::{
-        queue::{Queued, number_in, ready_for_event, refused},
+        queue::{Queued, number_in},
+        ready::ready_for_event,
         topic_waits,
+        waits::refused,
     },
     generations::restart::not_restarted,
     memory::Memory,
     others::child,
     start::{Start, answering, only},
-    steps::end::{Running, answer, result_of},
+    steps::{
+        end::{Running, answer, result_of},
+        work::RunWork,
+    },
     turn::{Halt, Seen, Turned, Turning},
 };
 use crate::{
@@ -272,12 +277,12 @@ where
         if turning.record.end.is_none() {
             let pending = std::mem::take(&mut turning.record.pending);
             pending.iter().for_each(|pending| turning.let_go(pending));
-            turning.release_permits();
+            turning.permits().release_all();
             turning.tell_parent(&End::Terminated)?;
             #[cfg(feature = "cron")]
             turning.tell_schedule();
         }
-        let send = std::mem::take(&mut turning.commit.send);
+        let send = turning.commit.take_messages();
         let replies = caller.map(|caller| (drystone_runtime::To::Ticket(caller), Ok(Bytes::from_static(b"true"))));
         Ok(Next::Commit(Commit { destroy: true, send, replies: replies.into_iter().collect(), ..Commit::default() }))
     }
@@ -295,7 +300,7 @@ where
         let reply = match reply_of(turning.send(event, body))? {
             Ok(number) => {
                 turning.go_on_if_due()?;
-                Ok(encode(&turning.sent(number, event)).map_err(Halt::Malformed)?)
+                Ok(encode(&turning.queues().sent(number, event)).map_err(Halt::Malformed)?)
             }
             Err(error) if caller.is_some() => Err(error),
             Err(error) => return Err(Halt::Refuse(error)),
@@ -453,8 +458,7 @@ pub(super) fn entries(record: &Record, seen: Seen<'_>, from: u64, until: u64) ->
 /// Returns the work that runs a query.
 fn query_work(query: &Action, body: &Bytes, caller: Caller) -> Work {
     let number = caller.map_or(0, |caller| caller.number);
-    let name = Name::from(format!("query:{}/{number}", query.name));
-    Work { borrow: Borrow::Shared, pure: query.pure, input: body.clone(), ..Work::new(name) }
+    Work { borrow: Borrow::Shared, pure: query.pure, input: body.clone(), ..RunWork::query(query.name, number) }
 }
 
 /// Reads an event and its payload. A replayed dead letter also names the topic of the event, which a run

@@ -1,5 +1,4 @@
-//! The operations that a body waits for, as the record of the run stores them, and the parsing of operation
-//! names.
+//! The operations that a body waits for, as the record of the run stores them.
 
 use drystone_runtime::Millis;
 use serde::{Deserialize, Serialize};
@@ -14,7 +13,7 @@ use crate::{
         client::status::WaitsFor,
         replay::{
             ask::{Ask, Until},
-            core::OpId,
+            op_id::OpId,
         },
     },
 };
@@ -22,7 +21,7 @@ use crate::{
 /// An operation that the body waits for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::workflow) struct Pending {
-    pub(in crate::workflow) op: String,
+    pub(in crate::workflow) op: OpId,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(in crate::workflow) hash: u64,
     pub(in crate::workflow) what: Waiting,
@@ -190,7 +189,7 @@ impl Pending {
             Ask::Until => Waiting::Until,
             Ask::Child(_) => unreachable!("a child is waited for by its key"),
         };
-        Self { op: op.to_string(), hash: ask.hash(), what }
+        Self { op: op.clone(), hash: ask.hash(), what }
     }
 
     pub(in crate::workflow) fn step(&self) -> Option<&Stepping> {
@@ -237,59 +236,10 @@ impl Pending {
     pub(in crate::workflow) fn shown(&self) -> WaitsFor {
         let step = self.step();
         WaitsFor {
-            operation: self.op.clone(),
+            operation: self.op.to_string(),
             until: self.due_at().map(crate::Timestamp::from_millis),
             attempt: step.map(|step| step.attempt),
             last_error: step.and_then(|step| step.error.clone()),
-        }
-    }
-}
-
-/// The name of the function of a step: `charge` of `1.0/charge#2`.
-pub(in crate::workflow) fn step_name(op: &str) -> &str {
-    let name = op.rsplit_once('#').map_or(op, |(name, _)| name);
-    name.rsplit_once('/').map_or(name, |(_, name)| name)
-}
-
-/// The name of the workflow's function that an operation runs, if it runs one. Calls, permits and code of
-/// the body are excluded first, because their verbs, keys and names may look like the name of a step.
-pub(in crate::workflow) fn function_of(op: &str) -> Option<&str> {
-    (!is_call(op) && !is_code(op)).then(|| step_name(op))
-}
-
-/// Whether an operation, or its work, is code of the body (`flow.run`) and not a function.
-pub(in crate::workflow) fn is_code(op: &str) -> bool {
-    unbranched(op).starts_with("run:")
-}
-
-/// Whether an operation is a call of another entity.
-pub(in crate::workflow) fn is_call(op: &str) -> bool {
-    unbranched(op).starts_with("call:") || is_permit(op)
-}
-
-/// Whether an operation is a permit of a semaphore.
-pub(in crate::workflow) fn is_permit(op: &str) -> bool {
-    unbranched(op).starts_with("permit:")
-}
-
-fn unbranched(op: &str) -> &str {
-    op.trim_start_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '/' | '!' | '@'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn operations_say_what_they_are() {
-        assert_eq!(step_name("charge#1"), "charge");
-        assert_eq!(step_name("1.0/2.11/charge#12"), "charge");
-        assert!(is_code("run:fetch#1") && is_code("1.0/run:a/b#1#2") && is_code("!/run:x#1"));
-        assert!(!is_code("charge#1") && !is_code("1.0/charge#1") && !is_code("wait:run:x#1"));
-        assert_eq!(function_of("1.0/charge#2"), Some("charge"));
-        assert_eq!(function_of("undo/permit#1/refund#1"), Some("refund"));
-        for other in ["permit:acme/charge#1", "1.0/call:a/charge#1", "!/run:a/charge#1", "permit:1/charge#2"] {
-            assert_eq!(function_of(other), None, "{other}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::pending::Code;
-use crate::{Failure, values::stored::is_default};
+use crate::{Failure, values::stored::is_default, workflow::replay::op_id::OpId};
 
 /// The undo of a step: `#[step(undo = refund)]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -63,7 +63,7 @@ pub(in crate::workflow) struct Undos {
     /// The operation whose undo began last. If the run is terminated meanwhile, no journal entry names this
     /// operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::workflow) last: Option<String>,
+    pub(in crate::workflow) last: Option<OpId>,
     /// How many journal entries have their undos noted. When these entries are delivered again, nothing is
     /// noted again.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -88,7 +88,7 @@ pub(in crate::workflow) struct Began {
 /// A step that is due to be undone.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::workflow) struct Due {
-    pub(in crate::workflow) op: String,
+    pub(in crate::workflow) op: OpId,
     /// The undoing step, as the code named it when the outcome was recorded.
     pub(in crate::workflow) undo: String,
     /// The journal entry with the step's output, if the output is known.
@@ -97,6 +97,13 @@ pub(in crate::workflow) struct Due {
     /// The step's input, for an undo that takes the input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::workflow) input: Option<Code>,
+}
+
+impl Due {
+    /// The identity of the undo.
+    pub(in crate::workflow) fn undo_op(&self) -> OpId {
+        self.op.undo(&self.undo)
+    }
 }
 
 impl Undos {
@@ -108,32 +115,5 @@ impl Undos {
         if self.failed.len() < FAILED_MAX {
             self.failed.push(failed);
         }
-    }
-}
-
-/// The prefix of an undo's identity. No operation of a body has this prefix.
-const UNDO: &str = "undo/";
-
-/// The identity of the undo of an operation: `undo/charge#1/refund#1`.
-pub(in crate::workflow) fn undo_op(due: &Due) -> String {
-    format!("{UNDO}{}/{}#1", due.op, due.undo)
-}
-
-/// The operation that an undo reverses: `charge#1` of `undo/charge#1/refund#1`.
-pub(in crate::workflow) fn undone_by(op: &str) -> Option<&str> {
-    op.strip_prefix(UNDO)?.rsplit_once('/').map(|(undone, _)| undone)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_undo_says_what_it_undoes() {
-        let due = Due { op: "1.0/charge#2".into(), undo: "refund".into(), entry: None, input: None };
-        assert_eq!(undo_op(&due), "undo/1.0/charge#2/refund#1");
-        assert_eq!(undone_by(&undo_op(&due)), Some("1.0/charge#2"));
-        assert_eq!(crate::workflow::record::pending::step_name(&undo_op(&due)), "refund");
-        assert_eq!(undone_by("1.0/charge#2"), None);
     }
 }

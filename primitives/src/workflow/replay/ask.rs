@@ -6,6 +6,7 @@ use bytes::Bytes;
 use drystone_runtime::{Millis, Name, stable_hash};
 use serde_json::Value;
 
+use super::op_id::OpKind;
 use crate::{
     BoxFuture, decode, encode,
     workflow::{Policy, body::call::Called},
@@ -72,18 +73,17 @@ pub(in crate::workflow) struct Wanted {
 }
 
 impl Ask {
-    /// The name in the operation's identity. No step can be called `sleep`, which is a method of `Flow`,
-    /// and no identifier contains a colon, so a step never gets the name of an operation of another kind.
+    /// The label in the operation's identity.
     pub(in crate::workflow) fn name(&self, called: Option<&str>) -> Name {
         match self {
             Self::Step { name, .. } => Name::new(name),
-            Self::Code { .. } => Name::from(format!("run:{}", called.unwrap_or_default())),
-            Self::Sleep(_) => Name::new("sleep"),
-            Self::Wait(wanted) => Name::from(format!("wait:{}", wanted.event)),
-            Self::Until => Name::new("wait_until"),
-            Self::Call(called) => Name::from(format!("call:{}", called.verb)),
-            Self::Child(Begun { called, .. }) => Name::from(format!("child:{}", called.key.escape_ascii())),
-            Self::Permit(called) => Name::from(format!("permit:{}", called.key.escape_ascii())),
+            Self::Code { .. } => Name::from(OpKind::Code.label(called.unwrap_or_default())),
+            Self::Sleep(_) => Name::from(OpKind::Sleep.label("")),
+            Self::Wait(wanted) => Name::from(OpKind::Wait.label(wanted.event)),
+            Self::Until => Name::from(OpKind::Until.label("")),
+            Self::Call(called) => Name::from(OpKind::Call.label(called.verb)),
+            Self::Child(Begun { called, .. }) => Name::from(OpKind::Child.label(called.key.escape_ascii())),
+            Self::Permit(called) => Name::from(OpKind::Permit.label(called.key.escape_ascii())),
         }
     }
 

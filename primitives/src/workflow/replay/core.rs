@@ -17,14 +17,11 @@ use std::{
 use bytes::Bytes;
 use drystone_runtime::{Millis, Name, stable_hash};
 
-use super::{ask::Ask, journal::Recorded};
+use super::{ask::Ask, journal::Recorded, op_id::OpId};
 use crate::{
     planted::Bug,
     workflow::body::version::{Unsupported, Versions},
 };
-
-/// The identity of an operation within its run: branch, name and occurrence, `1.0/charge#2` (W4).
-pub(in crate::workflow) type OpId = Arc<str>;
 
 /// The body's side of its run. Generated code passes it on; authors use a [`Flow`](crate::workflow::Flow).
 #[derive(Clone)]
@@ -154,7 +151,7 @@ impl Core {
     /// A random number that is the same in every replay.
     pub(in crate::workflow) fn random(&self) -> u64 {
         let id = self.identity(&Name::new("random"));
-        stable_hash(&[&self.0.seed.to_be_bytes(), id.as_bytes()])
+        stable_hash(&[&self.0.seed.to_be_bytes(), id.as_str().as_bytes()])
     }
 
     /// The next identity of this name in the branch that is being polled.
@@ -164,7 +161,7 @@ impl Core {
         let branch = if Bug::OrdinalIds.planted() { "".into() } else { inside.branch.clone() };
         let count = inside.used.entry((branch.clone(), name.clone())).or_default();
         *count += 1;
-        format!("{branch}{name}#{count}").into()
+        OpId::new(&branch, name.as_str(), *count)
     }
 
     /// Makes a branch for each arm of a combinator, from the combinator's number in this branch and the
@@ -214,7 +211,7 @@ impl Core {
     }
 
     /// Delivers an outcome to an operation; `false` if no operation has this identity.
-    pub(in crate::workflow) fn tell(&self, id: &str, recorded: Recorded) -> bool {
+    pub(in crate::workflow) fn tell(&self, id: &OpId, recorded: Recorded) -> bool {
         let mut inside = self.inside();
         let Some(open) = inside.open.get_mut(id) else { return false };
         open.told = Some(recorded);

@@ -4,8 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::journal::Entry;
-use crate::workflow::record::pending::step_name;
+use super::{journal::Entry, op_id::OpId};
 
 /// The place where today's code and a journal differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,27 +26,27 @@ const OR_UNORDERED: &str =
 
 impl Divergence {
     /// The journal has an entry of an operation that the code does not ask for.
-    pub(in crate::workflow) fn not_asked(entry: u64, expected: &Entry, instead: Option<&str>) -> Self {
-        let name = step_name(&expected.op);
+    pub(in crate::workflow) fn not_asked(entry: u64, expected: &Entry, instead: Option<&OpId>) -> Self {
+        let name = expected.op.as_ref().map_or("", OpId::label);
         let (found, likely) = match instead {
-            Some(instead) if step_name(instead) == name => (
+            Some(instead) if instead.label() == name => (
                 format!("asks for `{instead}`"),
                 format!("a `{name}` before it was added or removed, or one was moved into or out of a branch"),
             ),
             Some(instead) => (
                 format!("asks for `{instead}`"),
-                format!("`{name}` was removed, renamed or moved, or `{}` was added before it", step_name(instead)),
+                format!("`{name}` was removed, renamed or moved, or `{}` was added before it", instead.label()),
             ),
             None => ("asks for nothing".to_owned(), format!("`{name}` was removed")),
         };
-        Self { entry, expected: format!("`{}`", expected.op), found, likely }
+        Self { entry, expected: format!("`{}`", expected.op_text()), found, likely }
     }
 
     /// The code asks for the operation, but with another input.
     pub(in crate::workflow) fn asked_otherwise(entry: u64, expected: &Entry) -> Self {
         Self {
             entry,
-            expected: format!("`{}` with the input it was given", expected.op),
+            expected: format!("`{}` with the input it was given", expected.op_text()),
             found: "asks for it with another".to_owned(),
             likely: format!("what is handed to it was changed, {OR_UNORDERED}"),
         }
@@ -55,7 +54,7 @@ impl Divergence {
 
     /// The body ends, but the journal has more entries.
     pub(in crate::workflow) fn ended_early(entry: u64, next: Option<&Entry>) -> Self {
-        let expected = next.map_or_else(|| "that it waits".to_owned(), |next| format!("`{}`", next.op));
+        let expected = next.map_or_else(|| "that it waits".to_owned(), |next| format!("`{}`", next.op_text()));
         let likely = "what came after was removed, or it returns earlier".to_owned();
         Self { entry, expected, found: "has ended".to_owned(), likely }
     }
@@ -85,26 +84,26 @@ impl Divergence {
 
     /// After the last entry, the run waited for an operation that the code does not ask for, or the
     /// reverse.
-    pub(in crate::workflow) fn waits_otherwise(entry: u64, missing: Option<&str>, added: Option<&str>) -> Self {
+    pub(in crate::workflow) fn waits_otherwise(entry: u64, missing: Option<&OpId>, added: Option<&OpId>) -> Self {
         let expected = missing.map_or_else(|| "nothing more".to_owned(), |op| format!("`{op}`"));
         let found = added.map_or_else(|| "does not ask for it".to_owned(), |op| format!("asks for `{op}`"));
         let likely = match (missing, added) {
-            (Some(op), Some(other)) if step_name(op) == step_name(other) => {
-                let name = step_name(op);
+            (Some(op), Some(other)) if op.label() == other.label() => {
+                let name = op.label();
                 format!("another `{name}` was added, or what is handed to it was changed, {OR_UNORDERED}")
             }
             (Some(op), Some(other)) => {
-                format!("`{}` was replaced by `{}`, or that was added before it", step_name(op), step_name(other))
+                format!("`{}` was replaced by `{}`, or that was added before it", op.label(), other.label())
             }
-            (Some(op), None) => format!("`{}` was removed", step_name(op)),
-            (None, Some(op)) => format!("`{}` was added", step_name(op)),
+            (Some(op), None) => format!("`{}` was removed", op.label()),
+            (None, Some(op)) => format!("`{}` was added", op.label()),
             (None, None) => "the order of what it asks for was changed".to_owned(),
         };
         Self { entry, expected, found, likely }
     }
 
     /// The run has ended, but the body continues.
-    pub(in crate::workflow) fn goes_on(entry: u64, asks: Option<&str>) -> Self {
+    pub(in crate::workflow) fn goes_on(entry: u64, asks: Option<&OpId>) -> Self {
         let found = asks.map_or_else(|| "waits".to_owned(), |op| format!("asks for `{op}`"));
         let likely = "something was added at the end".to_owned();
         Self { entry, expected: "its end".to_owned(), found, likely }
@@ -117,11 +116,11 @@ impl Divergence {
     }
 
     /// The run waits for a step that the code does not have.
-    pub(in crate::workflow) fn no_such_step(entry: u64, op: &str) -> Self {
+    pub(in crate::workflow) fn no_such_step(entry: u64, op: &OpId) -> Self {
         Self {
             entry,
             expected: format!("`{op}`"),
-            found: format!("has no step `{}`", step_name(op)),
+            found: format!("has no step `{}`", op.label()),
             likely: "it was renamed or removed".to_owned(),
         }
     }

@@ -8,18 +8,19 @@ use drystone_runtime::{Millis, Name, Range};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::update::Update;
+use super::{op_id::OpId, update::Update};
 use crate::{decode_part, encode, workflow::client::fault::Fault};
 
 /// The limits of a journal (W11): its number of entries, and their bytes in all.
 pub(in crate::workflow) const ENTRIES_MAX: u64 = 50_000;
 pub(in crate::workflow) const ALL_BYTES_MAX: u64 = 64 << 20;
 
-/// One entry. `op` is the identity of the entry's operation, `hash` the hash of the operation's request.
+/// One entry. `op` is the identity of the entry's operation, which an entry of the run itself does not have;
+/// `hash` is the hash of the operation's request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::workflow) struct Entry {
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub(in crate::workflow) op: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::workflow) op: Option<OpId>,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(in crate::workflow) hash: u64,
     pub(in crate::workflow) at: i64,
@@ -102,13 +103,18 @@ impl Recorded {
 }
 
 impl Entry {
-    pub(in crate::workflow) fn new(op: &str, hash: u64, at: Millis, what: What) -> Self {
-        Self { op: op.to_owned(), hash, at: at.0, what }
+    pub(in crate::workflow) fn new(op: &OpId, hash: u64, at: Millis, what: What) -> Self {
+        Self { op: Some(op.clone()), hash, at: at.0, what }
     }
 
     /// An entry of the run itself.
     pub(in crate::workflow) fn of_run(at: Millis, what: What) -> Self {
-        Self::new("", 0, at, what)
+        Self { op: None, hash: 0, at: at.0, what }
+    }
+
+    /// The text of the operation's identity, which is empty for an entry of the run itself.
+    pub(in crate::workflow) fn op_text(&self) -> &str {
+        self.op.as_ref().map_or("", OpId::as_str)
     }
 
     /// The first entry of a generation's journal.

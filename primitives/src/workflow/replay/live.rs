@@ -16,9 +16,10 @@ use drystone_runtime::{Key, Millis, kernel::panic_message};
 
 use super::{
     ask::{Ask, Code},
-    core::{Core, Moves, OpId, Stop},
+    core::{Core, Moves, Stop},
     foreign_wake::Nudge,
     journal::{End, Entry, What},
+    op_id::OpId,
     update::Update,
 };
 use crate::{
@@ -218,15 +219,16 @@ impl Live {
             return Ok(());
         };
         let number = self.told;
-        let Some((hash, _)) = self.open.remove(entry.op.as_str()) else {
-            return Err(Divergence::not_asked(number, entry, self.asked_instead(entry).as_deref()));
+        let asked = entry.op.as_ref().and_then(|op| Some((op, self.open.remove(op)?)));
+        let Some((op, (hash, _))) = asked else {
+            return Err(Divergence::not_asked(number, entry, self.asked_instead(entry)));
         };
         if hash != entry.hash {
             return Err(Divergence::asked_otherwise(number, entry));
         }
         self.core.set_now(Millis(entry.at));
         let _ours = Ours::begin();
-        self.core.tell(&entry.op, recorded);
+        self.core.tell(op, recorded);
         self.told += 1;
         Ok(())
     }
@@ -243,10 +245,10 @@ impl Live {
     }
 
     /// The operation that the body asks for instead of the entry's.
-    fn asked_instead(&self, entry: &Entry) -> Option<String> {
-        let name = crate::workflow::record::pending::step_name(&entry.op);
-        let like = |op: &&OpId| crate::workflow::record::pending::step_name(op) == name;
-        self.open.keys().find(like).or_else(|| self.open.keys().next()).map(ToString::to_string)
+    fn asked_instead(&self, entry: &Entry) -> Option<&OpId> {
+        let label = entry.op.as_ref().map(OpId::label);
+        let like = |op: &&OpId| Some(op.label()) == label;
+        self.open.keys().find(like).or_else(|| self.open.keys().next())
     }
 
     /// Takes the operations that the body asked for and released since the last call.
@@ -268,8 +270,8 @@ impl Live {
     }
 
     /// The outstanding operations, with the hashes of their requests.
-    pub(in crate::workflow) fn open(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.open.iter().map(|(op, (hash, _))| (&**op, *hash))
+    pub(in crate::workflow) fn open(&self) -> impl Iterator<Item = (&OpId, u64)> {
+        self.open.iter().map(|(op, (hash, _))| (op, *hash))
     }
 }
 

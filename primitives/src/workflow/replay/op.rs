@@ -2,11 +2,7 @@
 
 use std::task::{Context, Poll};
 
-use super::{
-    ask::Ask,
-    core::{Core, OpId},
-    journal::Recorded,
-};
+use super::{ask::Ask, core::Core, journal::Recorded, op_id::OpId};
 use crate::planted::Bug;
 
 /// An operation. Its identity is taken when it is made, and so does not depend on the order of polls. Its

@@ -78,7 +78,7 @@ pub fn replay<W: Workflow>(history: &History) -> Result<(), ReplayError> {
 /// checked.
 fn check_pending(history: &History, live: &Live) -> Result<(), Halt> {
     let Some(pending) = &history.pending else { return Ok(()) };
-    let waits: Vec<_> = pending.iter().map(|(op, hash)| (op.as_str(), *hash)).collect();
+    let waits: Vec<_> = pending.iter().map(|(op, hash)| (op, *hash)).collect();
     Ok(replay::check_waits(live, history.entries_count(), &waits, &[])?)
 }
 

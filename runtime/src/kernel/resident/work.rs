@@ -358,7 +358,7 @@ fn read_reply(outcome: Outcome, key: &Key, verb: &str, limit: usize) -> crate::R
         }
         Outcome::Ok(produced) => Ok(produced.value),
         Outcome::Failed(error) => Err(Error::Failed(error)),
-        Outcome::Refused(reason) => Err(Error::Malformed { verb: verb.to_owned(), reason }),
+        Outcome::Refused(refusal) => Err(Error::Malformed { verb: verb.to_owned(), reason: refusal.to_string() }),
         Outcome::Panicked(message) => Err(Error::Panicked { key: key.clone(), message }),
         Outcome::TimedOut | Outcome::Silent => Err(Error::Deadline { key: key.clone() }),
     }

@@ -138,7 +138,7 @@ fn told_of(entity: Option<&Entity>, outcome: Outcome, ticket: Ticket) -> Commit 
         Outcome::Ok(_) => settled(outcome, Some(ticket)),
         Outcome::Panicked(message) => Commit::reply(ticket, Err(Error::Panicked { key, message })),
         Outcome::Failed(error) => Commit::reply(ticket, Err(Error::Failed(error))),
-        Outcome::Refused(reason) => Commit::reply(ticket, Err(Error::Failed(reason.into()))),
+        Outcome::Refused(refusal) => Commit::reply(ticket, Err(Error::Failed(refusal.to_string().into()))),
         Outcome::TimedOut | Outcome::Silent => Commit::reply(ticket, Err(Error::Failed(Bytes::from_static(b"no end")))),
     }
 }

@@ -55,7 +55,7 @@ impl<W: Workflow> Turning<'_, W> {
             self.end(End::Terminated)?;
         }
         self.record.goes = true;
-        self.commit.hold = caller.map(|_| Name::new(GONE));
+        self.commit.hold(caller.map(|_| Name::new(GONE)));
         self.close(memory, None)
     }
 
@@ -71,9 +71,11 @@ impl<W: Workflow> Turning<'_, W> {
             return self.bury();
         }
         let kept_until = self.record.end.as_ref().map(|end| Millis(end.at).after(W::options().keeps_for()));
-        self.commit.destroy = self.record.goes || kept_until.is_some_and(|until| until <= self.seen.now);
+        if self.record.goes || kept_until.is_some_and(|until| until <= self.seen.now) {
+            self.commit.destroy();
+        }
         if self.record.goes {
-            self.commit.replies.push((To::All(Name::new(GONE)), Ok(Bytes::from_static(b"true"))));
+            self.commit.reply(To::All(Name::new(GONE)), Ok(Bytes::from_static(b"true")));
         }
         Ok(())
     }
@@ -87,36 +89,23 @@ impl<W: Workflow> Turning<'_, W> {
         let code = Self::accepted(&event).ok();
         if code.is_some_and(|code| code.options.unread == Unread::Discard) {
             let numbers: Vec<u64> = rows.iter().map(|row| number_in(&row.key)).collect();
-            self.discard(&event, &numbers);
+            self.queues().discard(&event, &numbers);
             return Ok(());
         }
         let mut numbers = Vec::new();
         for row in rows {
-            if self.commit.send.iter().map(|message| message.body.len()).sum::<usize>() >= BURIED_BYTES {
+            if self.commit.bytes_sent() >= BURIED_BYTES {
                 break;
             }
             let message = self.burial(&event, code, row);
-            self.commit.send.extend(message);
+            self.commit.send(message);
             numbers.push(number_in(&row.key));
         }
         if numbers.is_empty() {
             self.record.queues.remove(&event);
         }
-        self.taken(&event, &numbers);
+        self.queues().taken(&event, &numbers);
         Ok(())
-    }
-
-    /// Discards events. They are counted for as long as the run exists.
-    fn discard(&mut self, event: &str, numbers: &[u64]) {
-        let queue = self.record.queues.entry(event.to_owned()).or_default();
-        if !Bug::DiscardedUncounted.planted() {
-            queue.discarded += numbers.len() as u64;
-        }
-        if numbers.is_empty() {
-            queue.count = 0;
-        }
-        self.taken(event, numbers);
-        self.tell_listeners("workflow.discarded", &[("event", event.into()), ("count", numbers.len().into())]);
     }
 
     /// Returns the message that moves an unread event: to the dead letters by default, or to its topic.

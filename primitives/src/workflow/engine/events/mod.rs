@@ -2,4 +2,6 @@
 
 pub(crate) mod dead_events;
 pub(crate) mod queue;
+pub(crate) mod ready;
 pub(crate) mod topic_waits;
+pub(crate) mod waits;

@@ -1,27 +1,23 @@
 //! The event queues of a run. Events are queued by type, and each event is taken once, by one wait (V).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use drystone_runtime::{Millis, Name, Range, Row};
+use drystone_runtime::{Millis, Name, Range, Row, Rows};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
     decode_part, encode,
     planted::Bug,
-    system::topics::EVENT_BYTES_MAX,
     workflow::{
-        EventCode, SendError, Sent, Workflow,
-        definition::event::Keep,
+        Sent, Workflow,
         engine::{
-            memory::{Front, Memory},
-            turn::{BYTES_MAX, Halt, Seen, Turning, is_of},
+            memory::{Front, Fronts},
+            turn::{Halt, Turning},
+            turn_commit::TurnCommit,
         },
-        record::{
-            Record,
-            pending::{Awaited, Pending, Stage, Waiting},
-        },
-        replay::journal::{self, Entry, What},
+        record::{Queue, pending::Awaited},
+        replay::journal,
     },
 };
 
@@ -53,62 +49,15 @@ impl Queued {
     }
 }
 
-/// Requests the rows for a turn that polls the body. They are read before anything is changed: a turn that
-/// asked for rows later would lose the body which it has taken from memory.
-pub(in crate::workflow::engine) fn ready(memory: &mut Memory, seen: Seen<'_>) -> Result<(), Halt> {
-    ready_if(memory, seen, |_| true)
-}
-
-/// Like `ready`, for an event that arrives: the body is polled only if something is due then (V4).
-pub(in crate::workflow::engine) fn ready_for_event<W: Workflow>(
-    memory: &mut Memory,
-    seen: Seen<'_>,
-    (event, body): (&str, &RawValue),
-) -> Result<(), Halt> {
-    let key = || {
-        let code = W::SCRIPT.events.iter().find(|code| code.name == event)?;
-        (code.read)(body.get().as_bytes()).ok().flatten()
-    };
-    ready_if(memory, seen, |record| record.untold > 0 || may_be_due(record, (event, key), seen.now))
-}
-
-/// Whether one more of these events may satisfy a wait, or something else is due.
-fn may_be_due(record: &Record, (event, key): (&str, impl Fn() -> Option<String>), now: Millis) -> bool {
-    let count = record.queues.get(event).map_or(0, |queue| queue.count) + 1;
-    let is_hit = |awaited: &Awaited| {
-        let is_enough = awaited.event == event && count >= u64::from(awaited.count);
-        is_enough && (awaited.key.is_none() || awaited.key == key())
-    };
-    let may_be = |pending: &Pending| match &pending.what {
-        Waiting::Step(_) => false,
-        Waiting::Event(awaited) if is_hit(awaited) => true,
-        _ => pending.due_at().is_some_and(|at| at <= now.0),
-    };
-    record.pending().any(may_be)
-}
-
-fn ready_if(memory: &mut Memory, seen: Seen<'_>, polls: impl FnOnce(&Record) -> bool) -> Result<(), Halt> {
-    let Some(entity) = seen.entity else { return Ok(()) };
-    let (record, live, fronts) = memory.at_hand(&entity.head).map_err(Halt::Park)?;
-    let last = |front: &VecDeque<Front>| front.back().map(|front| front.number);
-    let mut wanted = pages(record, |event| fronts.get(event).map_or((0, None), |front| (front.len(), last(front))));
-    let is_polled = record.goes_on() && !record.winds_down() && !record.is_held();
-    if is_polled && !live.is_some_and(|live| is_of(live, record)) && polls(record) {
-        wanted.extend(record.unread());
-    }
-    wanted.extend(crate::workflow::engine::outbox::next_row(record));
-    wanted.retain(|range| seen.rows.get(range).is_none());
-    if wanted.is_empty() { Ok(()) } else { Err(Halt::Read(wanted)) }
-}
-
 /// Returns the next pages of the queues that have few events in memory.
-fn pages(record: &Record, front: impl Fn(&str) -> (usize, Option<u64>)) -> Vec<Range> {
-    if !record.goes_on() {
-        return Vec::new();
-    }
-    let low = record.queues.iter().filter_map(|(event, queue)| {
+pub(super) fn pages(
+    queues: &BTreeMap<String, Queue>,
+    drops: u32,
+    front: impl Fn(&str) -> (usize, Option<u64>),
+) -> Vec<Range> {
+    let low = queues.iter().filter_map(|(event, queue)| {
         let (count, last) = front(event);
-        (count < LOW && (count as u64) < queue.count).then(|| page(record.drops, event, last))
+        (count < LOW && (count as u64) < queue.count).then(|| page(drops, event, last))
     });
     low.collect()
 }
@@ -135,103 +84,70 @@ fn event_of(lane: &str) -> &str {
     lane.split_once('/').map_or(lane, |(_, event)| event)
 }
 
-/// An operation that is due now: an index into `pending`, and the events for the operation.
-pub(in crate::workflow::engine) struct Ready {
-    index: usize,
-    hit: Option<Hit>,
-}
-
-/// The time since which an operation is due, and the events that it takes.
-struct Due {
-    at: i64,
-    hit: Option<Hit>,
-    /// Whether the topic must first confirm that nothing was published before the deadline. Until then
-    /// nothing happens that was due later (T4).
-    is_held: bool,
-}
-
-impl Due {
-    fn of(at: i64) -> Self {
-        Self { at, hit: None, is_held: false }
-    }
-}
-
-impl Ready {
-    /// Returns how many rows of a queue the operation takes.
-    pub(in crate::workflow::engine) fn rows(&self) -> usize {
-        self.hit.as_ref().map_or(0, |hit| hit.numbers.len())
-    }
-}
-
 /// The events that a wait can take now, and when the last of them was sent.
-struct Hit {
-    numbers: Vec<u64>,
-    events: Vec<Box<RawValue>>,
-    at: i64,
+pub(super) struct Hit {
+    pub(super) numbers: Vec<u64>,
+    pub(super) events: Vec<Box<RawValue>>,
+    pub(super) at: i64,
+}
+
+/// The event queues of a run, and the events at their heads that are in memory.
+pub(in crate::workflow::engine) struct EventQueues<'t> {
+    queues: &'t mut BTreeMap<String, Queue>,
+    /// The number of the last event.
+    last: &'t mut u64,
+    fronts: &'t mut Fronts,
+    commit: &'t mut TurnCommit,
+    rows: &'t Rows,
+    /// How often all queued events were dropped.
+    drops: u32,
+    now: Millis,
 }
 
 impl<W: Workflow> Turning<'_, W> {
-    /// Queues an event, where a wait for it finds it. Returns the number of the event.
-    pub(in crate::workflow::engine) fn send(&mut self, event: &str, body: &RawValue) -> Result<u64, Halt> {
-        let code = Self::accepted(event)?;
-        let malformed = |reason| SendError::Malformed { event: event.to_owned(), reason };
-        let key = (code.read)(body.get().as_bytes()).map_err(malformed).map_err(refused)?;
-        check_length(event, key.as_ref(), body)?;
-        if let Some(end) = self.record.end.as_ref().filter(|_| !Bug::EndedTakesEvents.planted()) {
-            return Err(refused(SendError::Terminated { status: end.phase.word().to_owned() }));
+    pub(in crate::workflow::engine) fn queues(&mut self) -> EventQueues<'_> {
+        let record = &mut *self.record;
+        EventQueues {
+            queues: &mut record.queues,
+            last: &mut record.events,
+            fronts: &mut self.fronts,
+            commit: &mut self.commit,
+            rows: self.seen.rows,
+            drops: record.drops,
+            now: self.seen.now,
         }
-        self.expire(event)?;
-        let count = self.record.queues.get(event).map_or(0, |queue| queue.count);
-        let (is_first, is_latest) = (code.options.keep == Keep::First, code.options.keep == Keep::Latest);
-        if count > 0 && is_first {
-            self.overwritten(event);
-            return Ok(self.fronts.get(event).and_then(|front| front.front()).map_or(0, |front| front.number));
-        }
-        if count > 0 && is_latest {
-            self.overwrite(event);
-        } else if count >= code.options.max_queued {
-            let limit = code.options.max_queued;
-            return Err(refused(SendError::Full { event: event.to_owned(), limit }));
-        }
-        if self.swallows(event) {
-            return Ok(self.record.events);
-        }
-        self.queue(event, key, (body, self.seen.now.0))
+    }
+}
+
+impl EventQueues<'_> {
+    /// Returns how many events of this type are queued.
+    pub(super) fn count(&self, event: &str) -> u64 {
+        self.queues.get(event).map_or(0, |queue| queue.count)
     }
 
-    /// A planted bug: whether a wait that has timed out takes the event.
-    fn swallows(&mut self, event: &str) -> bool {
-        if !Bug::TimeoutSwallows.planted() {
-            return false;
-        }
-        let timed_out = self.record.queues.get_mut(event).filter(|queue| queue.expired >= SWALLOWING);
-        timed_out.is_some_and(|queue| {
-            queue.expired -= SWALLOWING;
-            true
-        })
+    /// Returns the number of the first event of a queue, if it is in memory.
+    pub(super) fn first(&self, event: &str) -> Option<u64> {
+        self.fronts.get(event).and_then(|front| front.front()).map(|front| front.number)
     }
 
-    pub(in crate::workflow::engine) fn accepted(event: &str) -> Result<&'static EventCode, Halt> {
-        let events = W::SCRIPT.events;
-        events.iter().find(|code| code.name == event).ok_or_else(|| {
-            let accepted = events.iter().map(|code| code.name.to_owned()).collect();
-            refused(SendError::NotAccepted { event: event.to_owned(), accepted })
-        })
+    fn read(&self, range: &Range) -> Result<&[Row], Halt> {
+        self.rows.get(range).ok_or_else(|| Halt::Read(vec![range.clone()]))
     }
 
-    /// Queues an event that was sent or published at `at`. Returns its number.
-    pub(in crate::workflow::engine) fn queue(
+    /// Adds an event that was sent or published at `at`. Returns its number. Without `is_put`, which is a
+    /// planted bug, its row is not put.
+    pub(super) fn push(
         &mut self,
         event: &str,
         key: Option<String>,
         (body, at): (&RawValue, i64),
+        is_put: bool,
     ) -> Result<u64, Halt> {
-        self.record.events += 1;
-        let number = self.record.events;
-        let now = self.seen.now.0;
+        *self.last += 1;
+        let (number, now) = (*self.last, self.now.0);
         let queued = Queued { at, came: (at != now).then_some(now), key, event: body.to_owned() };
         let body = encode(&queued).map_err(Halt::Malformed)?;
-        let queue = self.record.queues.entry(event.to_owned()).or_default();
+        let queue = self.queues.entry(event.to_owned()).or_default();
         let front = self.fronts.entry(event.to_owned()).or_default();
         // A front is the beginning of its queue without gaps, so an event joins it only if the front is the
         // whole queue.
@@ -239,18 +155,31 @@ impl<W: Workflow> Turning<'_, W> {
             front.push_back(Front { number, body: body.clone() });
         }
         queue.count += 1;
-        let waits = |pending: &Pending| matches!(&pending.what, Waiting::Event(awaited) if awaited.event == event);
-        if Bug::TakenBeforeRecorded.planted() && self.record.pending().any(waits) {
-            self.is_more = true;
-            return Ok(number);
+        if is_put {
+            self.commit.put((lane(self.drops, event), journal::row_key(number)), body);
         }
-        let lane = lane(self.record.drops, event);
-        self.commit.put.push(Row { lane, key: journal::row_key(number), body });
         Ok(number)
     }
 
+    /// A planted bug: the next event of this type is swallowed.
+    pub(super) fn swallow_next(&mut self, event: &str) {
+        self.queues.entry(event.to_owned()).or_default().expired += SWALLOWING;
+    }
+
+    /// A planted bug: whether a wait that has timed out takes the event.
+    pub(super) fn swallows(&mut self, event: &str) -> bool {
+        if !Bug::TimeoutSwallows.planted() {
+            return false;
+        }
+        let timed_out = self.queues.get_mut(event).filter(|queue| queue.expired >= SWALLOWING);
+        timed_out.is_some_and(|queue| {
+            queue.expired -= SWALLOWING;
+            true
+        })
+    }
+
     /// Removes the single event of a queue, to make room for a later one.
-    fn overwrite(&mut self, event: &str) {
+    pub(super) fn overwrite(&mut self, event: &str) {
         let number = self.fronts.get(event).and_then(|front| front.front()).map(|front| front.number);
         if let Some(number) = number {
             self.taken(event, &[number]);
@@ -259,51 +188,39 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     /// Counts an event that was overwritten, and notifies the listeners.
-    fn overwritten(&mut self, event: &str) {
-        self.record.queues.entry(event.to_owned()).or_default().overwritten += 1;
-        self.tell_listeners("workflow.overwritten", &[("event", event.into())]);
+    pub(super) fn overwritten(&mut self, event: &str) {
+        self.queues.entry(event.to_owned()).or_default().overwritten += 1;
+        self.commit.emit("workflow.overwritten", &[("event", event.into())]);
     }
 
     /// Returns the answer to the sender: the number of the event, and whether the event was taken at once.
     pub(in crate::workflow::engine) fn sent(&self, number: u64, event: &str) -> Sent {
         let waits = self.fronts.get(event).is_some_and(|front| front.iter().any(|front| front.number == number));
-        let (lane, key) = (lane(self.record.drops, event), journal::row_key(number));
-        let is_put = self.commit.put.iter().any(|row| row.lane == lane && row.key == key);
+        let is_put = self.commit.puts(&(lane(self.drops, event), journal::row_key(number)));
         Sent { number, taken: !waits && !is_put }
-    }
-
-    /// Loads the next rows of the queues that have few events in memory.
-    pub(in crate::workflow::engine) fn prefetch(&mut self) -> Result<(), Halt> {
-        let known = |event: &str| (self.fronts.get(event).map_or(0, VecDeque::len), self.last_read(event));
-        let low = pages(&self.record, known);
-        for range in low {
-            let event = event_of(range.lane.as_str()).to_owned();
-            self.extend(&event, &range)?;
-        }
-        Ok(())
     }
 
     /// Loads the first rows of a queue, if none is in memory.
     fn load(&mut self, event: &str) -> Result<(), Halt> {
         let has_some = self.fronts.get(event).is_some_and(|front| !front.is_empty());
-        if has_some || self.record.queues.get(event).is_none_or(|queue| queue.count == 0) {
+        if has_some || self.queues.get(event).is_none_or(|queue| queue.count == 0) {
             return Ok(());
         }
-        self.extend(event, &page(self.record.drops, event, self.last_read(event)))
+        self.extend(event, &page(self.drops, event, self.last_read(event)))
     }
 
     /// Returns the last known event of a queue. Events that this turn has removed count, because their rows
     /// are still stored and must not be loaded again.
     fn last_read(&self, event: &str) -> Option<u64> {
-        let lane = lane(self.record.drops, event);
-        let removed = self.commit.remove.iter().filter(|(of, _)| *of == lane).map(|(_, key)| number_in(key));
+        let lane = lane(self.drops, event);
+        let removed = self.commit.removed_of(&lane).map(|key| number_in(key));
         removed.chain(self.fronts.get(event).and_then(|front| front.back()).map(|front| front.number)).max()
     }
 
     /// Loads a range of rows into the front of a queue. Rows put by this turn follow the stored rows.
     fn extend(&mut self, event: &str, range: &Range) -> Result<(), Halt> {
-        let (rows, last) = (self.rows(range)?, self.last_read(event));
-        let put = self.commit.put.iter().filter(|row| row.lane == range.lane && rows.len() < PAGE as usize);
+        let (rows, last) = (self.read(range)?, self.last_read(event));
+        let put = self.commit.rows_put().iter().filter(|row| row.lane == range.lane && rows.len() < PAGE as usize);
         let known = |row: &&Row| last.is_none_or(|last| number_in(&row.key) > last);
         let rows = rows.iter().chain(put).filter(known);
         let rows: Vec<_> = rows.map(|row| Front { number: number_in(&row.key), body: row.body.clone() }).collect();
@@ -311,88 +228,10 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(())
     }
 
-    /// Returns the operation that was due first, if one is due (V6). Its events are not taken yet.
-    pub(in crate::workflow::engine) fn next_ready(&mut self) -> Result<Option<Ready>, Halt> {
-        // As long as expired events are left, the events behind them are unknown.
-        if !self.expire_awaited()? {
-            return Ok(None);
-        }
-        let mut first: Option<(i64, usize, Option<Hit>)> = None;
-        let mut held = (i64::MAX, usize::MAX);
-        for index in 0..self.record.pending.len() {
-            match self.due(index)? {
-                Some(Due { at, is_held: true, .. }) => held = held.min((at, index)),
-                Some(Due { at, hit, .. }) if first.as_ref().is_none_or(|(earliest, ..)| at < *earliest) => {
-                    first = Some((at, index, hit));
-                }
-                _ => {}
-            }
-        }
-        let first = first.filter(|(at, index, _)| (*at, *index) < held);
-        Ok(first.map(|(_, index, hit)| Ready { index, hit }))
-    }
-
-    /// Returns since when a pending operation is due, if it is due.
-    fn due(&mut self, index: usize) -> Result<Option<Due>, Halt> {
-        let now = self.seen.now;
-        let pending = &self.record.pending[index];
-        Ok(match &pending.what {
-            Waiting::Step(_) | Waiting::Until => None,
-            Waiting::Sleep(until) => is_over(*until, now).then(|| Due::of(*until)),
-            // A detached child is not awaited, so the operation is done when the child has begun.
-            Waiting::Child(childing) => (childing.is_detached && childing.input.is_none()).then(|| Due::of(now.0)),
-            Waiting::Event(awaited) => {
-                let is_known = matches!(pending.stage(), Some(Stage::Watched | Stage::Leaving));
-                let until = awaited.until.map(|(until, _)| until).filter(|until| *until <= now.0);
-                // An event that came after the deadline is for the next wait, even if no turn has handled
-                // the deadline yet. But an event that is there before the wait begins is not late.
-                let latest = until.filter(|_| !self.fresh.contains(&pending.op));
-                let awaited = awaited.clone();
-                let hit = self.hit(&awaited)?.filter(|hit| latest.is_none_or(|latest| hit.at <= latest));
-                match (hit, until) {
-                    (Some(hit), _) => Some(Due { at: hit.at, hit: Some(hit), is_held: false }),
-                    // An event that was published before the deadline may still be in flight.
-                    (None, Some(until)) => {
-                        Some(Due { is_held: is_known && !Bug::DeadlineFirst.planted(), ..Due::of(until) })
-                    }
-                    (None, None) => None,
-                }
-            }
-        })
-    }
-
-    /// Builds the entry of an operation that is due, and takes its events.
-    pub(in crate::workflow::engine) fn entry_of(&mut self, Ready { index, hit }: Ready) -> Entry {
-        let pending = self.record.pending[index].clone();
-        let what = match (&pending.what, hit) {
-            (Waiting::Event(awaited), Some(Hit { numbers, events, .. })) => {
-                let entry = Entry::new(&pending.op, pending.hash, self.seen.now, What::Events(events));
-                // An entry that is too long for the journal ends the run, and its events then stay unread
-                // like all others (D1).
-                if !is_too_long(&entry) {
-                    self.leave_topic(&pending, false);
-                    if !Bug::EventStays.planted() {
-                        self.taken(&awaited.event, &numbers);
-                    }
-                }
-                return entry;
-            }
-            (Waiting::Event(awaited), None) => {
-                if Bug::TimeoutSwallows.planted() {
-                    self.record.queues.entry(awaited.event.clone()).or_default().expired += SWALLOWING;
-                }
-                What::TimedOut(awaited.until.map_or(0, |(_, after)| after))
-            }
-            (Waiting::Child(childing), _) => What::Ok(childing.key.shown()),
-            (Waiting::Sleep(_) | Waiting::Step(_) | Waiting::Until, _) => What::Woke,
-        };
-        Entry::new(&pending.op, pending.hash, self.seen.now, what)
-    }
-
     /// Returns the oldest events that satisfy a wait, if there are enough.
-    fn hit(&mut self, awaited: &Awaited) -> Result<Option<Hit>, Halt> {
+    pub(super) fn hit(&mut self, awaited: &Awaited) -> Result<Option<Hit>, Halt> {
         let event = awaited.event.as_str();
-        let Some(count) = self.record.queues.get(event).map(|queue| queue.count).filter(|count| *count > 0) else {
+        let Some(count) = self.queues.get(event).map(|queue| queue.count).filter(|count| *count > 0) else {
             return Ok(None);
         };
         if count < u64::from(awaited.count) {
@@ -410,7 +249,7 @@ impl<W: Workflow> Turning<'_, W> {
                 if looked as u64 >= count {
                     return Ok(None);
                 }
-                self.extend(event, &page(self.record.drops, event, self.last_read(event)))?;
+                self.extend(event, &page(self.drops, event, self.last_read(event)))?;
                 if self.fronts.get(event).is_none_or(|front| front.len() <= looked) {
                     return Ok(None);
                 }
@@ -429,11 +268,19 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    /// Removes expired events, counts them and notifies the listeners (V9). Returns whether all of them are
-    /// gone: a turn removes a limited number, and leaves the rest to the next turn.
-    fn expire(&mut self, event: &str) -> Result<bool, Halt> {
-        let Ok(code) = Self::accepted(event) else { return Ok(true) };
-        let before = self.seen.now.0.saturating_sub(i64::try_from(code.options.expires_ms).unwrap_or(i64::MAX));
+    /// Loads the next rows of the queues that have few events in memory.
+    pub(super) fn prefetch(&mut self) -> Result<(), Halt> {
+        let known = |event: &str| (self.fronts.get(event).map_or(0, VecDeque::len), self.last_read(event));
+        for range in pages(self.queues, self.drops, known) {
+            let event = event_of(range.lane.as_str()).to_owned();
+            self.extend(&event, &range)?;
+        }
+        Ok(())
+    }
+
+    /// Removes events that were queued before a time, counts them and notifies the listeners (V9). Returns
+    /// whether all of them are gone: a turn removes a limited number, and leaves the rest to the next turn.
+    pub(super) fn expire(&mut self, event: &str, before: i64) -> Result<bool, Halt> {
         let mut count: u64 = 0;
         let is_done = loop {
             self.load(event)?;
@@ -442,33 +289,20 @@ impl<W: Workflow> Turning<'_, W> {
             if queued.since() > before {
                 break true;
             }
-            if self.is_enough(1) {
-                self.is_more = true;
+            if self.commit.is_enough(1) {
                 break false;
             }
             let number = front.number;
             self.taken(event, &[number]);
             if !Bug::ExpiredUncounted.planted() {
-                self.record.queues.entry(event.to_owned()).or_default().expired += 1;
+                self.queues.entry(event.to_owned()).or_default().expired += 1;
             }
             count += 1;
         };
         if count > 0 {
-            self.tell_listeners("workflow.expired", &[("event", event.into()), ("count", count.into())]);
+            self.commit.emit("workflow.expired", &[("event", event.into()), ("count", count.into())]);
         }
         Ok(is_done)
-    }
-
-    /// Removes the expired events of every type that the run waits for.
-    fn expire_awaited(&mut self) -> Result<bool, Halt> {
-        for index in 0..self.record.pending.len() {
-            let Waiting::Event(awaited) = &self.record.pending[index].what else { continue };
-            let event = awaited.event.clone();
-            if !self.expire(&event)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// Removes events from their queue.
@@ -476,50 +310,49 @@ impl<W: Workflow> Turning<'_, W> {
         if let Some(front) = self.fronts.get_mut(event) {
             front.retain(|front| !numbers.contains(&front.number));
         }
-        if let Some(queue) = self.record.queues.get_mut(event) {
+        if let Some(queue) = self.queues.get_mut(event) {
             queue.count = queue.count.saturating_sub(numbers.len() as u64);
             if queue.count == 0 && !queue.has_lost() {
-                self.record.queues.remove(event);
+                self.queues.remove(event);
             }
         }
         for number in numbers {
-            self.remove_row((lane(self.record.drops, event), journal::row_key(*number)));
+            self.commit.remove((lane(self.drops, event), journal::row_key(*number)));
         }
     }
-}
 
-/// Whether events are too long for one entry. Short events are not encoded to find that out, and most are
-/// short.
-fn is_too_long(entry: &Entry) -> bool {
-    let What::Events(events) = &entry.what else { return false };
-    let bytes: usize = events.iter().map(|event| event.get().len()).sum();
-    bytes > BYTES_MAX / 2 && entry.written().is_ok_and(|written| written.len() > BYTES_MAX)
+    /// Discards events. They are counted for as long as the run exists.
+    pub(in crate::workflow::engine) fn discard(&mut self, event: &str, numbers: &[u64]) {
+        let queue = self.queues.entry(event.to_owned()).or_default();
+        if !Bug::DiscardedUncounted.planted() {
+            queue.discarded += numbers.len() as u64;
+        }
+        if numbers.is_empty() {
+            queue.count = 0;
+        }
+        self.taken(event, numbers);
+        self.commit.emit("workflow.discarded", &[("event", event.into()), ("count", numbers.len().into())]);
+    }
+
+    /// Drops all events with their lanes. They are counted, and listeners are notified. Returns whether there
+    /// were any.
+    pub(in crate::workflow::engine) fn drop_all(self) -> bool {
+        let mut has_dropped = false;
+        for (event, queue) in self.queues.iter_mut().filter(|(_, queue)| queue.count > 0) {
+            self.commit.drop_lane(lane(self.drops, event));
+            let count = std::mem::take(&mut queue.count);
+            queue.discarded += count;
+            self.commit.emit("workflow.discarded", &[("event", event.as_str().into()), ("count", count.into())]);
+            has_dropped = true;
+        }
+        if has_dropped {
+            self.fronts.clear();
+        }
+        has_dropped
+    }
 }
 
 /// Returns the number in the key of an event's row.
 pub(in crate::workflow::engine) fn number_in(key: &[u8]) -> u64 {
     key.try_into().map_or(0, u64::from_be_bytes)
-}
-
-fn is_over(until: i64, now: Millis) -> bool {
-    let early = if Bug::WokenEarly.planted() { 50 } else { 0 };
-    until <= now.0.saturating_add(early)
-}
-
-/// Refuses an event that would be too long for the journal or for a dead letter. Both write something around
-/// the event, and repeat its key.
-fn check_length(event: &str, key: Option<&String>, body: &RawValue) -> Result<(), Halt> {
-    let of_key = key.and_then(|key| encode(key).ok()).map_or(0, |key| key.len());
-    let bytes = body.get().len() + of_key;
-    if bytes <= EVENT_BYTES_MAX {
-        return Ok(());
-    }
-    let (bytes, limit) = (bytes as u64, EVENT_BYTES_MAX as u64);
-    Err(refused(SendError::TooLarge { event: event.to_owned(), bytes, limit }))
-}
-
-/// Returns a typed error for the sender of an event.
-#[expect(clippy::needless_pass_by_value, reason = "an error is handed over")]
-pub(in crate::workflow::engine) fn refused(error: SendError) -> Halt {
-    encode(&error).map_or_else(Halt::Malformed, Halt::Failed)
 }

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use drystone_runtime::{Commit, Next};
+use drystone_runtime::{Commit, Millis, Next};
 
-use super::queue::ready;
+use super::ready::ready;
 use crate::{
     decode,
     planted::Bug,
@@ -18,10 +18,13 @@ use crate::{
         Workflow,
         engine::{
             memory::Memory,
-            turn::{Halt, Seen as SeenByTurn, Turned, Turning},
+            others::address::RunAddress,
+            turn::{Halt, NextTurn, Seen as SeenByTurn, Turned, Turning},
+            turn_commit::TurnCommit,
         },
         record::{
             LastSeen, Parent,
+            cached_json::Written,
             pending::{Awaited, Pending, Stage, Waiting, Watching},
         },
     },
@@ -34,7 +37,82 @@ impl Awaited {
     }
 }
 
+/// The waits of a run that may be registered with topics.
+pub(in crate::workflow::engine) struct TopicWaits<'t> {
+    pending: &'t mut [Written<Pending>],
+    commit: &'t mut TurnCommit,
+    address: RunAddress<'t>,
+}
+
+impl TopicWaits<'_> {
+    /// Returns the form of a wait that a topic stores.
+    fn stored(address: RunAddress<'_>, pending: &Pending) -> Option<Wait> {
+        let Waiting::Event(awaited) = &pending.what else { return None };
+        let since = awaited.watching.as_ref()?.since;
+        Some(Wait { by: address.of(&pending.op), since, until: awaited.until.map(|(until, _)| until) })
+    }
+
+    fn set_stage(&mut self, index: usize, stage: Stage) {
+        if let Waiting::Event(Awaited { watching: Some(watching), .. }) = &mut self.pending[index].what {
+            watching.stage = stage;
+        }
+    }
+
+    /// Notes that a wait has got an event of its topic: if the wait needs more, it reads on behind this
+    /// event.
+    fn has_got(&mut self, index: usize) {
+        if let Waiting::Event(Awaited { watching: Some(watching), .. }) = &mut self.pending[index].what {
+            watching.has_got = true;
+        }
+    }
+
+    /// Withdraws waits that are overdue before they time out: an event that was published before the
+    /// deadline may be in flight (T4).
+    pub(in crate::workflow::engine) fn leave_overdue(&mut self, now: Millis) {
+        for index in 0..self.pending.len() {
+            let pending = &self.pending[index];
+            let is_overdue = pending.due_at().is_some_and(|until| until <= now.0);
+            if is_overdue && pending.stage() == Some(Stage::Watched) {
+                let pending = pending.clone();
+                self.leave(&pending, true);
+                self.set_stage(index, Stage::Leaving);
+            }
+        }
+    }
+
+    /// Withdraws a wait from its topic because the wait is over. `is_answered` asks the topic to confirm
+    /// that nothing more will come.
+    pub(in crate::workflow::engine) fn leave(&mut self, pending: &Pending, is_answered: bool) {
+        if pending.stage() != Some(Stage::Watched) || Bug::WatcherForgotten.planted() && !is_answered {
+            return;
+        }
+        let (Waiting::Event(awaited), Some(wait)) = (&pending.what, Self::stored(self.address, pending)) else {
+            return;
+        };
+        let topic = awaited.topic();
+        let message = topic.message(LEAVE, &Leave { topic: topic.clone(), wait, is_answered });
+        self.commit.send(message);
+    }
+
+    /// Sends the changed deadlines of waits to their topics.
+    pub(in crate::workflow::engine) fn move_deadlines(self) {
+        let watched = self.pending.iter().filter(|pending| pending.stage() == Some(Stage::Watched));
+        let moved = watched.filter_map(|pending| match &pending.what {
+            Waiting::Event(awaited) if awaited.until.is_some() => {
+                awaited.topic().message(MOVE, &Self::stored(self.address, pending)?)
+            }
+            _ => None,
+        });
+        self.commit.send(moved);
+    }
+}
+
 impl<W: Workflow> Turning<'_, W> {
+    pub(in crate::workflow::engine) fn topic_waits(&mut self) -> TopicWaits<'_> {
+        let address = self.address();
+        TopicWaits { pending: &mut self.record.pending, commit: &mut self.commit, address }
+    }
+
     /// Registers waits that have no event with their topics: as many as one commit can send messages, the
     /// others in later turns.
     pub(in crate::workflow::engine) fn watch_topics(&mut self) {
@@ -42,8 +120,7 @@ impl<W: Workflow> Turning<'_, W> {
             return;
         }
         for index in 0..self.record.pending.len() {
-            let pending = &self.record.pending[index];
-            let Waiting::Event(awaited) = &pending.what else { continue };
+            let Waiting::Event(awaited) = &self.record.pending[index].what else { continue };
             let is_held = self.record.is_held();
             // A paused run takes no events, so an event that its wait has got may be all that the wait
             // needs.
@@ -51,21 +128,22 @@ impl<W: Workflow> Turning<'_, W> {
             if !awaited.watching.as_ref().is_some_and(asks) {
                 continue;
             }
-            if !self.can_send_more() {
-                self.has_more_to_say = true;
+            if !self.outbox().has_room() {
+                self.next_turn = NextTurn::NowEvenPaused;
                 break;
             }
-            let watch = self.watch(pending, awaited);
+            let watch = self.watch(&self.record.pending[index]);
             let message = watch.and_then(|watch| watch.topic.message(WATCH, &watch));
-            self.commit.send.extend(message);
-            self.set_stage(index, Stage::Watched);
+            self.commit.send(message);
+            self.topic_waits().set_stage(index, Stage::Watched);
         }
         self.forget_seen();
     }
 
-    fn watch(&self, pending: &Pending, awaited: &Awaited) -> Option<Watch> {
+    fn watch(&self, pending: &Pending) -> Option<Watch> {
+        let Waiting::Event(awaited) = &pending.what else { return None };
         let options = Self::accepted(&awaited.event).ok()?.options.topic_options()?;
-        let (topic, wait) = (awaited.topic(), self.wait_of(pending)?);
+        let (topic, wait) = (awaited.topic(), TopicWaits::stored(self.address(), pending)?);
         let seen = self.record.seen.get(&topic.text()).map(|last| last.seen);
         let goes_on = awaited.watching.as_ref().is_some_and(|watching| watching.has_got);
         let cursor = match (options.from, seen) {
@@ -87,58 +165,6 @@ impl<W: Workflow> Turning<'_, W> {
             _ => false,
         };
         self.record.pending().any(is_too_long)
-    }
-
-    /// Returns the form of a wait that a topic stores.
-    fn wait_of(&self, pending: &Pending) -> Option<Wait> {
-        let Waiting::Event(awaited) = &pending.what else { return None };
-        let since = awaited.watching.as_ref()?.since;
-        Some(Wait { by: self.place_of(&pending.op), since, until: awaited.until.map(|(until, _)| until) })
-    }
-
-    fn set_stage(&mut self, index: usize, stage: Stage) {
-        if let Waiting::Event(Awaited { watching: Some(watching), .. }) = &mut self.record.pending[index].what {
-            watching.stage = stage;
-        }
-    }
-
-    /// Withdraws waits that are overdue before they time out: an event that was published before the
-    /// deadline may be in flight (T4).
-    pub(in crate::workflow::engine) fn leave_overdue(&mut self) {
-        for index in 0..self.record.pending.len() {
-            let pending = &self.record.pending[index];
-            let is_overdue = pending.due_at().is_some_and(|until| until <= self.seen.now.0);
-            if is_overdue && pending.stage() == Some(Stage::Watched) {
-                let pending = pending.clone();
-                self.leave_topic(&pending, true);
-                self.set_stage(index, Stage::Leaving);
-            }
-        }
-    }
-
-    /// Withdraws a wait from its topic because the wait is over. `is_answered` asks the topic to confirm
-    /// that nothing more will come.
-    pub(in crate::workflow::engine) fn leave_topic(&mut self, pending: &Pending, is_answered: bool) {
-        if pending.stage() != Some(Stage::Watched) || Bug::WatcherForgotten.planted() && !is_answered {
-            return;
-        }
-        let (Waiting::Event(awaited), Some(wait)) = (&pending.what, self.wait_of(pending)) else { return };
-        let topic = awaited.topic();
-        let message = topic.message(LEAVE, &Leave { topic: topic.clone(), wait, is_answered });
-        self.commit.send.extend(message);
-    }
-
-    /// Sends the changed deadlines of waits to their topics.
-    pub(in crate::workflow::engine) fn move_deadlines_of_waits(&mut self) {
-        let watched = self.record.pending.iter().filter(|pending| pending.stage() == Some(Stage::Watched));
-        let moved = watched.filter_map(|pending| match &pending.what {
-            Waiting::Event(awaited) if awaited.until.is_some() => {
-                awaited.topic().message(MOVE, &self.wait_of(pending)?)
-            }
-            _ => None,
-        });
-        let moved: Vec<_> = moved.collect();
-        self.commit.send.extend(moved);
     }
 
     /// Forgets the last events seen of topics where that is of no use. With `from = "wait"` it is of use
@@ -184,11 +210,11 @@ impl<W: Workflow> Turning<'_, W> {
                 let Delivered { topic, at, event, .. } = &delivered;
                 self.queue(&topic.event, topic.key.clone(), (event, *at))?;
             }
-            self.commit.send.extend(decline(delivered));
+            self.commit.send(decline(delivered));
             return Ok(());
         };
         // The topic has removed the wait. A wait that needs more events is registered again.
-        self.set_stage(index, Stage::Asked);
+        self.topic_waits().set_stage(index, Stage::Asked);
         let is_log = delivered.options.deliver == Deliver::All;
         let topic = delivered.topic.text();
         let has_seen = |LastSeen { seen, .. }: &LastSeen| {
@@ -196,30 +222,22 @@ impl<W: Workflow> Turning<'_, W> {
         };
         if is_log && self.record.seen.get(&topic).is_some_and(has_seen) && !Bug::SeenTwice.planted() {
             // The run has the event already, by another of its waits.
-            self.has_got(index);
+            self.topic_waits().has_got(index);
             return self.go_on();
         }
         if is_log {
             self.record.seen.insert(topic, LastSeen { seen: delivered.seen, at: delivered.at });
         }
-        self.has_got(index);
+        self.topic_waits().has_got(index);
         let event = &delivered.topic.event;
         self.queue(event, delivered.topic.key.clone(), (&delivered.event, delivered.at))?;
         self.go_on()
     }
 
-    /// Notes that a wait has got an event of its topic: if the wait needs more, it reads on behind this
-    /// event.
-    fn has_got(&mut self, index: usize) {
-        if let Waiting::Event(Awaited { watching: Some(watching), .. }) = &mut self.record.pending[index].what {
-            watching.has_got = true;
-        }
-    }
-
     fn left(&mut self, left: &Left) -> Result<(), Halt> {
         let Some(index) = self.waiting_for(&left.topic, &left.to) else { return Ok(()) };
         if self.record.pending[index].stage() == Some(Stage::Leaving) {
-            self.set_stage(index, Stage::Left);
+            self.topic_waits().set_stage(index, Stage::Left);
         }
         self.go_on()
     }

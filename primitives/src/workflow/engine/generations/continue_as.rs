@@ -2,7 +2,7 @@
 //! (L4, L5).
 
 use bytes::Bytes;
-use drystone_runtime::{DropLane, Name, stable_hash};
+use drystone_runtime::stable_hash;
 use serde_json::value::RawValue;
 
 use crate::{
@@ -11,12 +11,13 @@ use crate::{
         Workflow,
         engine::{
             steps::{inputs::Shared, undo::undo_lane},
-            turn::{BYTES_MAX, Halt, Turning, beyond, raw},
+            turn::{BYTES_MAX, Began, Halt, Turning, beyond, raw},
         },
         record::Record,
         replay::{
             journal::{self, End, Entry},
             live::Live,
+            op_id::OpId,
         },
     },
 };
@@ -24,17 +25,19 @@ use crate::{
 /// Returns the name of a step's work: its operation, and from the second generation on the number of the
 /// generation. Every generation has a `charge#1`, which neither the kernel nor other systems may take for
 /// that of another generation.
-pub(in crate::workflow::engine) fn work_name(generation: u32, op: &str) -> String {
+pub(in crate::workflow::engine) fn work_name(generation: u32, op: &OpId) -> String {
     if generation == 1 || Bug::LateGenerationTaken.planted() {
-        return op.to_owned();
+        return op.to_string();
     }
     format!("@{generation}/{op}")
 }
 
 /// Returns the generation and the operation in the name of a step's work. No operation begins with an `@`.
-pub(in crate::workflow::engine) fn of_work(name: &str) -> (u32, &str) {
+pub(in crate::workflow::engine) fn of_work(name: &str) -> (u32, OpId) {
     let numbered = name.strip_prefix('@').and_then(|rest| rest.split_once('/'));
-    numbered.and_then(|(generation, op)| Some((generation.parse().ok()?, op))).unwrap_or((1, name))
+    let (generation, op) =
+        numbered.and_then(|(generation, op)| Some((generation.parse().ok()?, op))).unwrap_or((1, name));
+    (generation, op.into())
 }
 
 impl<W: Workflow> Turning<'_, W> {
@@ -72,14 +75,15 @@ impl<W: Workflow> Turning<'_, W> {
         self.leave_generation(false, Record { generation, ..Record::new(seed, hash, self.seen.moment()) })?;
         let start = Entry::start(generation, now, input);
         self.append(&start)?;
-        self.tell_listeners(told_as, &[("generation", generation.into())]);
-        if self.has_continued {
+        self.commit.emit(told_as, &[("generation", generation.into())]);
+        if self.began != Began::Nothing {
             // A run that continues at once, again and again, must let other entities have their turns.
             self.record.untold = 1;
-            (self.is_deferred, self.is_more) = (true, true);
+            self.began = Began::Deferred;
+            self.leave_rest();
             return Ok(());
         }
-        self.has_continued = true;
+        self.began = Began::Generation;
         self.begin_anew(&start);
         Ok(())
     }
@@ -94,7 +98,7 @@ impl<W: Workflow> Turning<'_, W> {
         for pending in self.record.pending.clone() {
             self.let_go(&pending);
         }
-        self.release_permits();
+        self.permits().release_all();
         self.dues.clear();
         self.shared = Shared::default();
         let mut lanes = Vec::new();
@@ -106,7 +110,7 @@ impl<W: Workflow> Turning<'_, W> {
             lanes.push(undo_lane(self.record.generation));
         }
         self.drop_traces();
-        lanes.into_iter().for_each(|lane| self.drop_lane(lane));
+        lanes.into_iter().for_each(|lane| self.commit.drop_lane(lane));
         self.live = None;
         let old = std::mem::replace(&mut *self.record, next);
         let record = &mut self.record;
@@ -123,34 +127,15 @@ impl<W: Workflow> Turning<'_, W> {
             self.drop_events();
         }
         // The next generation begins with the initial state. The old body is gone, and its changes with it.
-        self.commit.state = Some(W::codec().write(&W::initial()).map_err(Halt::Malformed)?);
+        *self.commit.state_mut() = Some(W::codec().write(&W::initial()).map_err(Halt::Malformed)?);
         Ok(())
     }
 
-    /// Drops a lane, including rows put there by this turn.
-    pub(in crate::workflow::engine) fn drop_lane(&mut self, lane: Name) {
-        self.commit.put.retain(|row| row.lane != lane);
-        self.commit.remove.retain(|(of, _)| *of != lane);
-        if self.seen.entity.is_some() {
-            self.commit.drop.push(DropLane { lane, held: false });
-        }
-    }
-
-    /// Drops all queued events. They are counted, and listeners are notified.
+    /// Drops all queued events. The lanes of the queues have another name from then on.
     pub(in crate::workflow::engine) fn drop_events(&mut self) {
-        let full = self.record.queues.iter().filter(|(_, queue)| queue.count > 0);
-        let full: Vec<(String, u64)> = full.map(|(event, queue)| (event.clone(), queue.count)).collect();
-        if full.is_empty() {
-            return;
+        if self.queues().drop_all() {
+            self.record.drops += 1;
         }
-        for (event, count) in full {
-            self.drop_lane(crate::workflow::engine::events::queue::lane(self.record.drops, &event));
-            let queue = self.record.queues.entry(event.clone()).or_default();
-            (queue.count, queue.discarded) = (0, queue.discarded + count);
-            self.tell_listeners("workflow.discarded", &[("event", event.into()), ("count", count.into())]);
-        }
-        self.fronts.clear();
-        self.record.drops += 1;
     }
 
     /// Puts the start of this generation in the place of the start that was kept.
@@ -160,8 +145,7 @@ impl<W: Workflow> Turning<'_, W> {
             self.record.brief.set(0, &body);
             return Ok(());
         }
-        let (lane, key) = (journal::lane(self.record.journal()), journal::row_key(0));
-        self.commit.put.push(drystone_runtime::Row { lane, key, body });
+        self.commit.put((journal::lane(self.record.journal()), journal::row_key(0)), body);
         Ok(())
     }
 }
@@ -177,7 +161,7 @@ mod tests {
             [(1, "charge#1"), (2, "@2/charge#1"), (3, "@3/1.0/run:a/b#1"), (10_000, "@10000/!/x#2")]
         {
             let (of, op) = of_work(name);
-            assert_eq!((of, work_name(of, op).as_str()), (generation, name));
+            assert_eq!((of, work_name(of, &op).as_str()), (generation, name));
         }
     }
 }

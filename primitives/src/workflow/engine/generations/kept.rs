@@ -9,37 +9,37 @@ use drystone_runtime::Millis;
 use super::restart::not_restarted;
 use crate::workflow::{
     RestartError, Workflow,
-    engine::turn::{Halt, Turning},
-    record::{pending::is_permit, undo::undone_by},
+    engine::turn::{Delivery, Halt, Turning},
     replay::{
         journal::{Entry, What},
         live::{Identity, Live, Rest},
+        op_id::{OpId, OpKind},
     },
 };
 
 impl<W: Workflow> Turning<'_, W> {
     /// Checks whether the entries before a step can be kept. Mostly no replay is needed to find out.
     pub(in crate::workflow::engine) fn can_keep(&self, kept: &[Entry], journal: &[Entry]) -> Result<(), Halt> {
-        let is_given = |entry: &&Entry| is_permit(&entry.op) && matches!(entry.what, What::Ok(_));
-        let permits: Vec<&str> = kept.iter().filter(is_given).map(|entry| &*entry.op).collect();
+        let given = kept.iter().filter(|entry| matches!(entry.what, What::Ok(_))).filter_map(|entry| entry.op.as_ref());
+        let permits: Vec<&OpId> = given.filter(|op| op.kind() == OpKind::Permit).collect();
         let undone = self.undone_of(journal);
         if permits.is_empty() && undone.is_empty() {
             return Ok(());
         }
-        if let Some(entry) = kept.iter().find(|entry| undone.contains(&*entry.op)) {
-            return Err(was_undone(&entry.op));
+        if let Some(entry) = kept.iter().find(|entry| undone.contains(entry.op_text())) {
+            return Err(was_undone(entry.op_text()));
         }
         // An operation that was released has no entry, so the entries are replayed. If they do not fit the
         // code, assume that all of it would be kept.
         let left = left_by::<W>(&self.identity(), kept);
-        let has_ended = |op: &str| journal.iter().any(|entry| entry.op == op);
+        let has_ended = |op: &str| journal.iter().any(|entry| entry.op_text() == op);
         let is_lost = |op: &str| left.as_ref().is_none_or(|left| left.lost.contains(op));
         if let Some(op) = undone.iter().find(|op| !has_ended(op) && is_lost(op)) {
             return Err(was_undone(op));
         }
-        let is_held = |op: &&str| left.as_ref().is_none_or(|left| !left.released.contains(*op));
+        let is_held = |op: &&OpId| left.as_ref().is_none_or(|left| !left.released.contains(*op));
         match permits.into_iter().find(is_held) {
-            Some(op) => Err(not_restarted(&RestartError::KeepsPermit { operation: op.to_owned() })),
+            Some(op) => Err(not_restarted(&RestartError::KeepsPermit { operation: op.to_string() })),
             None => Ok(()),
         }
     }
@@ -47,8 +47,8 @@ impl<W: Workflow> Turning<'_, W> {
     /// Returns the operations that were undone, successfully or not, and the one whose undo runs, or ran
     /// when the run was terminated.
     fn undone_of<'j>(&'j self, journal: &'j [Entry]) -> BTreeSet<&'j str> {
-        let undone = journal.iter().filter_map(|entry| undone_by(&entry.op));
-        undone.chain(self.record.undos.last.as_deref()).collect()
+        let undone = journal.iter().filter_map(|entry| entry.op.as_ref()?.undone());
+        undone.chain(self.record.undos.last.as_ref().map(OpId::as_str)).collect()
     }
 
     /// Tells the body how to choose its versions. Up to the last kept entry the body keeps the recorded
@@ -60,7 +60,7 @@ impl<W: Workflow> Turning<'_, W> {
         live.core.with_versions(|versions| {
             versions.is_replay = self.told() < self.record.kept;
             match self.record.untold {
-                _ if !self.is_told_anew => {}
+                _ if self.delivery != Delivery::Anew => {}
                 0 => versions.choose_anew(),
                 _ => versions.keep_what_is_asked(),
             }
@@ -78,9 +78,9 @@ impl<W: Workflow> Turning<'_, W> {
 #[derive(Default)]
 struct Left {
     /// Operations released before their end.
-    lost: BTreeSet<String>,
+    lost: BTreeSet<OpId>,
     /// Released permits.
-    released: BTreeSet<String>,
+    released: BTreeSet<OpId>,
 }
 
 /// Replays entries and returns what the body released; `None` if the entries do not fit it.
@@ -105,8 +105,8 @@ impl Left {
     fn polled(&mut self, live: &mut Live) -> Rest {
         let rest = live.poll();
         let moves = live.take_moves();
-        self.lost.extend(moves.dropped.iter().map(ToString::to_string));
-        self.released.extend(moves.released.iter().map(ToString::to_string));
+        self.lost.extend(moves.dropped);
+        self.released.extend(moves.released);
         rest
     }
 }

@@ -14,15 +14,12 @@ use crate::{
             turn::{BYTES_MAX, Halt, Seen, Turned, Turning},
             verbs::{entries, known, reply_of},
         },
-        record::{
-            Record,
-            inline_journal::Brief,
-            pending::{is_call, is_code, step_name},
-        },
+        record::{Record, inline_journal::Brief},
         replay::{
             ask::canonical_hash,
             journal::{Entry, What},
             live::Live,
+            op_id::OpId,
         },
     },
 };
@@ -120,10 +117,13 @@ impl<W: Workflow> Turning<'_, W> {
             matches!(entry.what, What::CancelAsked | What::CancelBegan(_) | What::UndoBegan(_) | What::Ended(_))
         };
         let until = journal.iter().position(is_way_out).unwrap_or(journal.len());
-        let is_it = |op: &str| step_name(op) == place.step && !is_code(op) && !is_call(op);
+        let is_it = |op: &OpId| op.label() == place.step && !op.is_code() && !op.is_call();
         let is_end = |what: &What| matches!(what, What::Ok(_) | What::Failed(_) | What::Fault(_));
-        let ended = journal[..until].iter().enumerate().filter(|(_, entry)| is_end(&entry.what) && is_it(&entry.op));
-        let ended = ended.map(|(index, entry)| From { kept: index as u64, op: entry.op.clone(), hash: entry.hash });
+        let ended = journal[..until].iter().enumerate().filter(|(_, entry)| is_end(&entry.what));
+        let ended = ended.filter_map(|(index, entry)| {
+            let op = entry.op.clone().filter(is_it)?;
+            Some(From { kept: index as u64, op, hash: entry.hash })
+        });
         let waits = self.record.pending.iter().filter(|pending| pending.step().is_some() && is_it(&pending.op));
         let waits = waits.map(|pending| From { kept: until as u64, op: pending.op.clone(), hash: pending.hash });
         let mut all: Vec<From> = if until < journal.len() { ended.collect() } else { ended.chain(waits).collect() };
@@ -178,11 +178,11 @@ impl<W: Workflow> Turning<'_, W> {
         }
         if let Some(value) = value {
             let entry = Entry::new(&from.op, from.hash, self.seen.now, What::Ok(value));
-            self.commit.put.extend(self.record.add_entry(entry.written().map_err(Halt::Malformed)?));
+            self.commit.put_all(self.record.add_entry(entry.written().map_err(Halt::Malformed)?));
             self.record.untold += 1;
             entries.push(entry);
         }
-        self.tell_listeners("workflow.restarted", &[("generation", generation.into())]);
+        self.commit.emit("workflow.restarted", &[("generation", generation.into())]);
         self.tell_all(&entries)?;
         if let Some((bytes, limit)) = self.keeps_too_much() {
             let error = RestartError::TooMuch { bytes: bytes as u64, limit: limit as u64 };
@@ -200,7 +200,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
         // No semaphore was asked for these permits yet.
         self.record.permits.clear();
-        self.commit.state = W::codec().write(&W::initial()).ok();
+        *self.commit.state_mut() = W::codec().write(&W::initial()).ok();
     }
 }
 
@@ -214,6 +214,6 @@ fn bytes_of(journal: &[Entry], kept: u64) -> Result<u64, Halt> {
 /// The step to restart from: how many entries are kept, and the operation that was asked for behind them.
 struct From {
     kept: u64,
-    op: String,
+    op: OpId,
     hash: u64,
 }

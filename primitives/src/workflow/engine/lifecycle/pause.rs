@@ -5,6 +5,7 @@ use crate::workflow::{
     Workflow,
     engine::turn::{Halt, Turning},
     record::{Paused, pending::Waiting},
+    replay::op_id::OpId,
 };
 
 impl<W: Workflow> Turning<'_, W> {
@@ -18,7 +19,7 @@ impl<W: Workflow> Turning<'_, W> {
         // be gone (E13).
         let runs = self.record.steps_due(self.seen.now).map(|(pending, _)| pending.op.clone()).collect();
         self.record.paused = Some(Paused { at: self.seen.now.0, runs, asked: [].into() });
-        self.tell_listeners("workflow.paused", &[]);
+        self.commit.emit("workflow.paused", &[]);
         true
     }
 
@@ -29,7 +30,7 @@ impl<W: Workflow> Turning<'_, W> {
         if shifted {
             self.shift(&paused);
         }
-        self.tell_listeners("workflow.resumed", &[]);
+        self.commit.emit("workflow.resumed", &[]);
         self.begin_now(&paused);
         self.retries_are_due();
         if !self.resume_if(|_| true)? {
@@ -39,10 +40,10 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     /// Notes that an attempt of a step has ended. During a pause no other attempt begins.
-    pub(in crate::workflow::engine) fn no_longer_runs(&mut self, op: &str) {
+    pub(in crate::workflow::engine) fn no_longer_runs(&mut self, op: &OpId) {
         if let Some(paused) = &mut self.record.paused {
             paused.runs.retain(|runs| runs != op);
-            paused.asked.insert(op.to_owned(), self.seen.now.0);
+            paused.asked.insert(op.clone(), self.seen.now.0);
         }
     }
 
@@ -66,6 +67,6 @@ impl<W: Workflow> Turning<'_, W> {
                 Waiting::Child(_) | Waiting::Until => {}
             }
         }
-        self.move_deadlines_of_waits();
+        self.topic_waits().move_deadlines();
     }
 }

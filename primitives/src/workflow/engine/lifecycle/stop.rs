@@ -3,7 +3,7 @@
 use crate::workflow::{
     Divergence, Workflow,
     client::status::Stopped,
-    engine::turn::{Halt, Turning},
+    engine::turn::{Delivery, Halt, Turning},
     record::Halted,
     replay::live::{Live, WOKEN},
 };
@@ -22,10 +22,10 @@ impl<W: Workflow> Turning<'_, W> {
         };
         if !self.is_tried_again {
             tracing::error!(key = %self.seen.key, why = text, "{event}");
-            self.tell_listeners(event, &[("why", text.into())]);
+            self.commit.emit(event, &[("why", text.into())]);
         }
         self.live = None;
-        if self.record.untold > 0 && self.is_told_anew {
+        if self.record.untold > 0 && self.delivery == Delivery::Anew {
             self.keep_from_the_start();
         }
         self.record.stopped = Some(Halted::new(why, W::SCRIPT.hash, self.seen.now));

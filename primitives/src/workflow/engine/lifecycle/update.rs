@@ -9,9 +9,9 @@ use crate::workflow::{
     Flows, Workflow,
     engine::{
         Caller, Engine,
-        events::queue::ready,
+        events::ready::ready,
         memory::Memory,
-        turn::{BYTES_MAX, Halt, Seen, Turned, Turning, raw},
+        turn::{BYTES_MAX, Began, Halt, Seen, Turned, Turning, raw},
     },
     replay::{
         journal::{Entry, What},
@@ -60,7 +60,7 @@ where
 impl<W: Workflow> Turning<'_, W> {
     /// Checks that the run has a body that would see the update.
     fn takes_updates(&self, verb: &str) -> Result<(), Halt> {
-        let is_between = self.is_deferred;
+        let is_between = self.began == Began::Deferred;
         if self.record.goes_on() && !self.record.winds_down() && !is_between {
             return Ok(());
         }

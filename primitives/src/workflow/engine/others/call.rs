@@ -4,7 +4,7 @@
 use std::{pin::Pin, time::Duration};
 
 use bytes::Bytes;
-use drystone_runtime::{self as runtime, Cx, Entity, Error, Name, Outcome, Produced, Work};
+use drystone_runtime::{self as runtime, Cx, Entity, Error, Name, Outcome, Produced, Refusal, Work};
 
 use crate::{
     Context, decode,
@@ -16,14 +16,9 @@ use crate::{
             call::{StoredCall, recorded_answer},
             permit::ACQUIRE,
         },
-        engine::{
-            Engine,
-            steps::{
-                inputs::given,
-                run::{UNREAD, UNREADABLE},
-            },
-        },
-        record::{Record, pending::is_permit},
+        engine::{Engine, steps::inputs::given},
+        record::Record,
+        replay::op_id::{OpId, OpKind},
     },
 };
 
@@ -46,10 +41,10 @@ where
     pub(in crate::workflow::engine) fn call(
         &self,
         entity: Option<&Entity>,
-        work: &Work,
+        (work, op): (&Work, &OpId),
         cx: Cx,
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
-        let once = once(entity, work).filter(|_| !is_permit(work.id.as_str()));
+        let once = once(entity, work).filter(|_| op.kind() != OpKind::Permit);
         let (input, context) = (work.input.clone(), Context::of_step(cx, self.is_shared, None));
         Box::pin(async move {
             let input = match given(input, &context).await {
@@ -61,7 +56,7 @@ where
                     let is_permit = call.verb == ACQUIRE;
                     answered(context.desk().call(asked(&call, once)).await, is_permit)
                 }
-                Err(reason) => Outcome::Refused(format!("{UNREADABLE}{reason}")),
+                Err(reason) => Outcome::Refused(Refusal::Unreadable(reason)),
             }
         })
     }
@@ -99,12 +94,12 @@ fn asked(call: &StoredCall, once: Option<Bytes>) -> runtime::Call {
 fn answered(answer: Result<Bytes, Error>, is_permit: bool) -> Outcome {
     match answer {
         Err(Error::Failed(error) | Error::Declined(error)) if is_permit => match refusal(&error) {
-            (reason, true) => Outcome::Refused(format!("{UNREAD}{reason}")),
-            (reason, false) => Outcome::Refused(reason),
+            (reason, true) => Outcome::Refused(Refusal::Unavailable(reason)),
+            (reason, false) => Outcome::refused(reason),
         },
         Ok(value) => Outcome::Ok(Produced { value: recorded_answer(&value), ..Produced::default() }),
         Err(Error::Failed(error) | Error::Declined(error)) => Outcome::Failed(error),
-        Err(error) if error.is_retryable() => Outcome::Refused(format!("{UNREAD}{error}")),
-        Err(error) => Outcome::Refused(error.to_string()),
+        Err(error) if error.is_retryable() => Outcome::Refused(Refusal::Unavailable(error.to_string())),
+        Err(error) => Outcome::refused(error.to_string()),
     }
 }

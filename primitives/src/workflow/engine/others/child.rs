@@ -2,7 +2,7 @@
 //! commit tells the parent the end. Each message is taken exactly once (M1).
 
 use bytes::Bytes;
-use drystone_runtime::{Commit, Message, Millis, Name, Next, stable_hash};
+use drystone_runtime::{Commit, Message, Millis, Name, Next};
 use serde_json::value::RawValue;
 
 use crate::{
@@ -10,7 +10,6 @@ use crate::{
     planted::Bug,
     workflow::{
         Fault, RunError, Workflow,
-        body::call::KeyText,
         client::fault::Cause,
         engine::{
             memory::Memory,
@@ -24,8 +23,8 @@ use crate::{
         },
         replay::{
             ask::Begun,
-            core::OpId,
             journal::{End, Entry, What},
+            op_id::OpId,
         },
     },
 };
@@ -48,40 +47,27 @@ const SENT_BYTES_MAX: usize = 2 << 20;
 type Ending = Result<Box<RawValue>, Box<RawValue>>;
 
 /// The last message of a child: operation, generation and seed of its parent, and the ending.
-type Said = (String, u32, u64, Ending);
+type Said = (OpId, u32, u64, Ending);
 
 impl<W: Workflow> Turning<'_, W> {
     /// Builds the pending operation of a child that the body asks for.
     pub(in crate::workflow::engine) fn child_asked(&mut self, op: &OpId, begun: &Begun, hash: u64) -> Pending {
-        let input = self.input(&begun.called.body, false);
+        let input = self.inputs().store(&begun.called.body, false);
         let childing = Childing {
             definition: self.seen.names.of(&begun.called.of).to_string(),
-            key: self.child_key(&begun.called.key),
+            key: self.address().child_key(&begun.called.key),
             input: Some(input),
             is_abandoned: begun.is_abandoned,
             is_detached: begun.is_detached,
         };
-        Pending { op: op.to_string(), hash, what: Waiting::Child(childing) }
-    }
-
-    /// Returns the key of a child. It is the same in every replay, and the hash keeps it apart from the keys
-    /// that users choose.
-    fn child_key(&self, name: &[u8]) -> KeyText {
-        let (seed, generation) = (self.record.seed.to_be_bytes(), self.record.generation.to_be_bytes());
-        let hash = stable_hash(&[&seed, &generation, name]);
-        let mut key = self.seen.key.key.to_vec();
-        key.push(b'/');
-        key.extend_from_slice(name);
-        key.extend_from_slice(format!("~{hash:016x}").as_bytes());
-        KeyText::of(&key)
+        Pending { op: op.clone(), hash, what: Waiting::Child(childing) }
     }
 
     /// Begins children that the body asked for, as many as one commit may.
     pub(in crate::workflow::engine) fn begin_children(&mut self) -> Result<(), Halt> {
         for index in 0..self.record.pending.len() {
-            let bytes: usize = self.commit.send.iter().map(|message| message.body.len()).sum();
-            if self.commit.send.len() >= SENT_PER_TURN || bytes >= SENT_BYTES_MAX {
-                self.is_more = true;
+            if self.commit.sent() >= SENT_PER_TURN || self.commit.bytes_sent() >= SENT_BYTES_MAX {
+                self.leave_rest();
                 return Ok(());
             }
             self.begin_child(index)?;
@@ -93,13 +79,11 @@ impl<W: Workflow> Turning<'_, W> {
         let Pending { op, what: Waiting::Child(childing), .. } = &*self.record.pending[index] else { return Ok(()) };
         let Some(code) = &childing.input else { return Ok(()) };
         let input = self.input_of(code)?;
-        let parent = self.place_of(op);
+        let parent = self.address().of(op);
         let body = encode(&(raw(&input).map_err(Halt::Park)?, &parent)).map_err(Halt::Malformed)?;
-        let message = self.to_child(childing, BEGIN, body);
+        let message = self.address().to_child(childing, BEGIN, body);
         let pending = self.record.pending[index].clone();
-        if let Some(message) = message {
-            self.commit.send.push(message);
-        }
+        self.commit.send(message);
         if let Waiting::Child(childing) = &mut self.record.pending[index].what {
             childing.input = None;
         }
@@ -107,44 +91,23 @@ impl<W: Workflow> Turning<'_, W> {
         Ok(())
     }
 
-    /// Returns the address of an operation of this run, as other entities store it.
-    pub(in crate::workflow::engine) fn place_of(&self, op: &str) -> Parent {
-        Parent {
-            space: self.seen.key.space.to_string(),
-            key: KeyText::of(&self.seen.key.key),
-            definition: self.seen.definition.to_string(),
-            op: op.to_owned(),
-            generation: self.record.generation,
-            seed: self.record.seed,
-        }
-    }
-
-    fn to_child(&self, childing: &Childing, verb: &'static str, body: Bytes) -> Option<Message> {
-        let definition = Name::from(childing.definition.clone());
-        // A name that is too long for a key has ended the run before.
-        let to = self.seen.names.key(&definition, childing.key.bytes()).ok()?;
-        Some(Message { to, definition, verb: Name::new(verb), body })
-    }
-
     /// Whether the key of a child is longer than keys may be.
     pub(in crate::workflow::engine) fn has_child_without_key(&self) -> bool {
-        let is_too_long = |childing: &Childing| {
-            self.seen.names.key(&Name::from(childing.definition.clone()), childing.key.bytes()).is_err()
-        };
+        let address = self.address();
         let children = self.record.pending().filter_map(Pending::child);
-        children.filter(|childing| childing.input.is_some()).any(is_too_long)
+        children.filter(|childing| childing.input.is_some()).any(|childing| address.is_too_long_for(childing))
     }
 
     /// Releases a pending operation. A child is cancelled, unless it continues without its parent.
     pub(in crate::workflow::engine) fn let_go(&mut self, pending: &Pending) {
         self.forget_input(pending);
-        self.release_permit(&pending.op);
-        self.leave_topic(pending, false);
+        self.permits().release(&pending.op);
+        self.topic_waits().leave(pending, false);
         let Some(childing) = pending.child() else { return };
         let was_begun = childing.input.is_none();
         if was_begun && !childing.is_abandoned && !Bug::OrphansGoOn.planted() {
-            let message = self.to_child(childing, CANCEL, Bytes::from_static(b"null"));
-            self.commit.send.extend(message);
+            let message = self.address().to_child(childing, CANCEL, Bytes::from_static(b"null"));
+            self.commit.send(message);
         }
     }
 
@@ -171,7 +134,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// Tells the parent of the run, if any, how the run ended.
     pub(in crate::workflow::engine) fn tell_parent(&mut self, end: &End) -> Result<(), Halt> {
         if Bug::ChildEndLater.planted() && self.record.parent.is_some() {
-            self.is_more = true;
+            self.leave_rest();
             return Ok(());
         }
         if Bug::ChildEndForgotten.planted() && self.record.entries % 3 == 2 {
@@ -186,7 +149,7 @@ impl<W: Workflow> Turning<'_, W> {
             Ok(value) => Ok(raw(&value).map_err(Halt::Park)?),
             Err(error) => Err(raw(&error).map_err(Halt::Park)?),
         };
-        self.commit.send.extend(parent.told(ending));
+        self.commit.send(parent.told(ending));
         Ok(())
     }
 
@@ -206,7 +169,7 @@ impl<W: Workflow> Turning<'_, W> {
 
 impl Parent {
     fn told(&self, ending: Ending) -> Option<Message> {
-        let said: Said = (self.op.clone(), self.generation, self.seed, ending);
+        let said: Said = (self.op.as_str().into(), self.generation, self.seed, ending);
         let to = drystone_runtime::Key::new(Name::from(self.space.clone()), self.key.bytes()).ok()?;
         let definition = Name::from(self.definition.clone());
         Some(Message { to, definition, verb: Name::new(ENDED), body: encode(&said).ok()? })
@@ -248,7 +211,7 @@ fn found<W: Workflow>(memory: &mut Memory, seen: Seen<'_>, parent: &Parent) -> T
 /// Handles the message with which a child of this run tells its end.
 pub(in crate::workflow::engine) fn ended<W: Workflow>(memory: &mut Memory, seen: Seen<'_>, body: &[u8]) -> Turned {
     let said: Said = decode(body).map_err(Halt::Malformed)?;
-    crate::workflow::engine::events::queue::ready(memory, seen)?;
+    crate::workflow::engine::events::ready::ready(memory, seen)?;
     let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
     turning.child_ended(said)?;
     turning.close(memory, None)

@@ -3,12 +3,9 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use bytes::Bytes;
-use drystone_runtime::{Millis, Next, Outcome};
+use drystone_runtime::{Millis, Next, Outcome, Refusal};
 
-use super::{
-    run::{LOOK, UNKNOWN, UNREAD, UNREADABLE},
-    transaction::UNCLAIMED,
-};
+use super::work::RunWork;
 use crate::{
     Failure, decode, encode,
     planted::Bug,
@@ -17,20 +14,19 @@ use crate::{
         client::{fault::Cause, status::RunPhase},
         engine::{
             Engine,
-            events::queue::ready,
-            generations::continue_as::of_work,
+            events::ready::ready,
             memory::Memory,
             turn::{BYTES_MAX, Halt, Seen, Turned, Turning, beyond, raw},
         },
         record::{
             Cancel, Ended,
             cached_json::Written,
-            pending::{Code, Pending, Stepping, Waiting, function_of, is_call, step_name},
-            undo::undone_by,
+            pending::{Code, Pending, Stepping, Waiting},
         },
         replay::{
             journal::{End, Entry, What},
             live::Live,
+            op_id::OpId,
         },
     },
 };
@@ -64,23 +60,23 @@ where
         (work, attempt): (&str, u32),
         outcome: &Outcome,
     ) -> Turned {
-        let (generation, op) = of_work(work);
-        let is_code = crate::workflow::record::pending::is_code(op);
+        let named = RunWork::parse(work);
+        let is_code = matches!(&named, RunWork::Step { op, .. } if op.is_code());
         if is_code {
             seen.entity.and_then(|entity| self.parcels.take(entity.id, work));
         }
         ready(memory, seen)?;
         let Some(mut turning) = Turning::<W>::open(memory, seen)? else { return Ok(Next::nothing()) };
-        if op.starts_with(LOOK) {
+        let RunWork::Step { generation, op } = named else {
             turning.go_on()?;
             return turning.close(memory, None);
-        }
+        };
         // A later generation may ask for an operation of the same name, and must not take this outcome (L5).
         if generation != turning.record.generation && !Bug::LateGenerationTaken.planted() {
             turning.record.late += 1;
             return turning.close(memory, None);
         }
-        let index = turning.record.position(op);
+        let index = turning.record.position(&op);
         let step = index.and_then(|index| turning.record.pending[index].step());
         // The step was released, or another attempt counts: a late end changes nothing.
         let is_late = step.is_none_or(|step| step.attempt != attempt) || !turning.record.goes_on();
@@ -88,7 +84,7 @@ where
             turning.record.late += 1;
             return turning.close(memory, None);
         }
-        let is_again = turning.attempt_ended(op, outcome)?;
+        let is_again = turning.attempt_ended(&op, outcome)?;
         if is_again && is_code {
             // Only the body can make the code anew, so the body is replayed.
             turning.live = None;
@@ -99,40 +95,39 @@ where
 
 impl<W: Workflow> Turning<'_, W> {
     /// Handles the end of an attempt. Returns whether the step is tried again.
-    fn attempt_ended(&mut self, op: &str, outcome: &Outcome) -> Result<bool, Halt> {
+    fn attempt_ended(&mut self, op: &OpId, outcome: &Outcome) -> Result<bool, Halt> {
         self.no_longer_runs(op);
         let what = match outcome {
             Outcome::Ok(produced) if produced.value.len() > BYTES_MAX => self.too_long(op, produced.value.len()),
             Outcome::Ok(produced) => {
-                self.commit.send.extend(produced.send.iter().cloned());
-                self.commit.emit.extend(produced.emit.iter().cloned());
-                self.permit_is_given(op);
+                self.commit.send(produced.send.iter().cloned());
+                self.commit.emit_all(produced.emit.iter().cloned());
+                self.permits().note_given(op);
                 What::Ok(raw(&produced.value).map_err(Halt::Park)?)
             }
-            Outcome::Refused(reason) if reason == UNKNOWN => {
+            Outcome::Refused(Refusal::NoSuchCode) => {
                 self.diverge(Divergence::no_such_step(self.record.entries, op));
                 return Ok(false);
             }
-            Outcome::Refused(reason) if reason.starts_with(UNREAD) => {
+            Outcome::Refused(Refusal::Unavailable(_)) => {
                 self.ask_store_again(op);
                 return Ok(true);
             }
-            Outcome::Refused(reason) if reason == UNCLAIMED => {
+            Outcome::Refused(Refusal::NotClaimed) => {
                 self.claim_late(op);
                 self.ask_store_again(op);
                 return Ok(true);
             }
-            Outcome::Refused(reason) if reason.starts_with(UNREADABLE) => match self.unreadable_input(op) {
+            Outcome::Refused(Refusal::Unreadable(reason)) => match self.unreadable_input(op) {
                 Some(reason) => fault(op, Cause::Refused { reason }),
                 // The code has changed. A fault would end the run; a diverged run resumes when the code
                 // fits.
                 None => {
-                    let reason = reason.trim_start_matches(UNREADABLE);
                     self.diverge(Divergence::unreadable(self.record.entries, &format!("the input of `{op}`"), reason));
                     return Ok(false);
                 }
             },
-            Outcome::Refused(reason) => fault(op, Cause::Refused { reason: reason.clone() }),
+            Outcome::Refused(Refusal::Other(reason)) => fault(op, Cause::Refused { reason: reason.clone() }),
             Outcome::Failed(_) | Outcome::Panicked(_) | Outcome::TimedOut | Outcome::Silent => {
                 if self.try_again(op, outcome) {
                     return Ok(true);
@@ -153,7 +148,7 @@ impl<W: Workflow> Turning<'_, W> {
 
     /// Returns the final outcome of a step: its own last error, or a fault if its last attempt returned no
     /// error.
-    fn given_up(&self, op: &str, outcome: &Outcome) -> Result<What, Halt> {
+    fn given_up(&self, op: &OpId, outcome: &Outcome) -> Result<What, Halt> {
         let attempts = self.stepping(op).map_or(1, |step| step.attempt);
         Ok(match outcome {
             Outcome::Failed(error) if error.len() > BYTES_MAX => self.too_long(op, error.len()),
@@ -164,29 +159,29 @@ impl<W: Workflow> Turning<'_, W> {
         })
     }
 
-    fn too_long(&self, op: &str, found: usize) -> What {
+    fn too_long(&self, op: &OpId, found: usize) -> What {
         let reason = format!("what it returned has {found} bytes, more than {BYTES_MAX}");
         fault(op, Cause::Refused { reason })
     }
 
-    fn stepping(&self, op: &str) -> Option<&Stepping> {
+    fn stepping(&self, op: &OpId) -> Option<&Stepping> {
         self.record.position(op).and_then(|index| self.record.pending[index].step())
     }
 
     /// Returns why the code that asked for the step could not read the input back; `None` if it could.
-    fn unreadable_input(&self, op: &str) -> Option<String> {
+    fn unreadable_input(&self, op: &OpId) -> Option<String> {
         let reason = self.stepping(op)?.unreadable.as_ref()?;
         Some(format!("its input: {reason}"))
     }
 
     /// Plans another attempt. Returns `false` if the policy allows no other.
-    fn try_again(&mut self, op: &str, outcome: &Outcome) -> bool {
+    fn try_again(&mut self, op: &OpId, outcome: &Outcome) -> bool {
         let now = self.seen.now;
         // A run that winds down begins no further attempt, except of its undos.
         let is_worth_it = match outcome {
-            Outcome::Failed(error) => function_of(op).is_none_or(|name| W::is_worth_retrying(name, error)),
+            Outcome::Failed(error) => op.function().is_none_or(|name| W::is_worth_retrying(name, error)),
             _ => true,
-        } && (!self.record.winds_down() || undone_by(op).is_some());
+        } && (!self.record.winds_down() || op.undone().is_some());
         let seed = self.record.seed;
         let Some(index) = self.record.position(op).filter(|_| is_worth_it) else { return false };
         let Waiting::Step(step) = &mut self.record.pending[index].what else { return false };
@@ -202,7 +197,7 @@ impl<W: Workflow> Turning<'_, W> {
 
     /// Runs the same attempt again after a pause, because the store was in trouble. The attempt is not
     /// counted again.
-    fn ask_store_again(&mut self, op: &str) {
+    fn ask_store_again(&mut self, op: &OpId) {
         let again = self.seen.now.after(STORE_PAUSE).0;
         if let Some(index) = self.record.position(op)
             && let Waiting::Step(step) = &mut self.record.pending[index].what
@@ -243,8 +238,8 @@ impl<W: Workflow> Turning<'_, W> {
             self.let_go(&pending);
         }
         self.drop_traces();
-        self.forget_undos();
-        self.release_permits();
+        self.undo_stack().forget();
+        self.permits().release_all();
         self.tell_parent(&end)?;
         self.answer_result(answer(&end).map(result_of)?);
         self.append(&Entry::of_run(self.seen.now, What::Ended(end)))?;
@@ -260,7 +255,7 @@ impl<W: Workflow> Turning<'_, W> {
             RunPhase::Cancelled => "workflow.cancelled",
             _ => "workflow.terminated",
         };
-        self.tell_listeners(event, &[]);
+        self.commit.emit(event, &[]);
         Ok(())
     }
 
@@ -298,8 +293,7 @@ impl<W: Workflow> Turning<'_, W> {
         self.live = None;
         // Every step that is due counts as running. Only memory knows which steps really run, and memory may
         // be gone (E13).
-        let due: BTreeSet<String> =
-            self.record.steps_due(self.seen.now).map(|(pending, _)| pending.op.clone()).collect();
+        let due: BTreeSet<OpId> = self.record.steps_due(self.seen.now).map(|(pending, _)| pending.op.clone()).collect();
         let drops = running == Running::IsAbandoned || Bug::RunningDropped.planted();
         let stays = |pending: &Written<Pending>| due.contains(&pending.op) && !drops;
         let (kept, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut self.record.pending).into_iter().partition(stays);
@@ -356,19 +350,19 @@ impl<W: Workflow> Turning<'_, W> {
 }
 
 /// Returns the policy of a step. The code is authoritative for it, except for code that the body made.
-pub(in crate::workflow::engine) fn policy<W: Workflow>(op: &str, step: &Stepping) -> Policy {
+pub(in crate::workflow::engine) fn policy<W: Workflow>(op: &OpId, step: &Stepping) -> Policy {
     match &step.code {
         Code::Body(policy) => *policy,
-        _ if is_call(op) => Policy::ONCE,
+        _ if op.is_call() => Policy::ONCE,
         Code::Input(_) | Code::Row(_) | Code::Part(_) => {
-            let name = step_name(op);
+            let name = op.label();
             W::SCRIPT.steps.iter().find(|code| code.name == name).map_or(Policy::NEW, |code| code.policy)
         }
     }
 }
 
-fn fault(op: &str, cause: Cause) -> What {
-    What::Fault(Fault { step: op.to_owned(), cause })
+fn fault(op: &OpId, cause: Cause) -> What {
+    What::Fault(Fault { step: op.to_string(), cause })
 }
 
 /// Returns the error of a failed attempt, as the status shows it.

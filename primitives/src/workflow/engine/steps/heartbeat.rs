@@ -17,7 +17,8 @@ use crate::{
             turn::{Halt, Seen, Turned, Turning},
             verbs::known,
         },
-        record::pending::{Pending, function_of},
+        record::pending::Pending,
+        replay::op_id::OpId,
     },
 };
 
@@ -34,7 +35,7 @@ where
         body: &[u8],
         caller: Caller,
     ) -> Turned {
-        let (generation, op, progress): (u32, String, Progress) = decode(body).map_err(Halt::Malformed)?;
+        let (generation, op, progress): (u32, OpId, Progress) = decode(body).map_err(Halt::Malformed)?;
         let record = known(memory, seen)?;
         let is_waited_for = record.end.is_none() && record.generation == generation && record.position(&op).is_some();
         if !is_waited_for || !beats::<W>(&op) {
@@ -61,7 +62,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// operation has its name.
     fn forget_beats(&mut self, pending: &Pending) {
         if pending.step().is_some() && beats::<W>(&pending.op) {
-            self.remove_if_room(place(self.record.generation, &pending.op));
+            self.commit.remove_if_room(place(self.record.generation, &pending.op));
         }
     }
 
@@ -74,19 +75,19 @@ impl<W: Workflow> Turning<'_, W> {
             steps.iter().any(|code| code.beats).then(|| beat_lane(generation)),
             self.forgets_many_claims().then(|| claims_lane(generation)),
         ];
-        lanes.into_iter().flatten().for_each(|lane| self.drop_lane(lane));
+        lanes.into_iter().flatten().for_each(|lane| self.commit.drop_lane(lane));
     }
 }
 
 /// Whether a step takes a heartbeat.
-pub(in crate::workflow::engine) fn beats<W: Workflow>(op: &str) -> bool {
-    let name = function_of(op);
+pub(in crate::workflow::engine) fn beats<W: Workflow>(op: &OpId) -> bool {
+    let name = op.function();
     W::SCRIPT.steps.iter().any(|code| code.beats && Some(code.name) == name)
 }
 
 /// Returns the lane and the key of a step's progress.
-fn place(generation: u32, op: &str) -> (Name, Bytes) {
-    (beat_lane(generation), Bytes::copy_from_slice(op.as_bytes()))
+fn place(generation: u32, op: &OpId) -> (Name, Bytes) {
+    (beat_lane(generation), Bytes::copy_from_slice(op.as_str().as_bytes()))
 }
 
 fn beat_lane(generation: u32) -> Name {
@@ -97,7 +98,7 @@ fn beat_lane(generation: u32) -> Name {
 pub(in crate::workflow::engine) async fn begin(
     heart: &Heart,
     generation: u32,
-    op: &str,
+    op: &OpId,
     context: &Context,
 ) -> Result<(), Error> {
     let (lane, key) = place(generation, op);

@@ -4,15 +4,20 @@
 use std::collections::BTreeSet;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use drystone_runtime::{Name, Outcome, Range, Row};
+use drystone_runtime::{Name, Outcome, Range, Refusal};
 
-use super::run::UNREAD;
 use crate::{
     Context,
     workflow::{
         Workflow,
-        engine::turn::{Halt, Turning, raw},
-        record::pending::{Code, Part, Pending, Stepping, Waiting},
+        engine::{
+            turn::{Delivery, Halt, Turning, raw},
+            turn_commit::{Place, TurnCommit},
+        },
+        record::{
+            cached_json::Written,
+            pending::{Code, Part, Pending, Stepping, Waiting},
+        },
         replay::journal,
     },
 };
@@ -27,10 +32,6 @@ const MANY: usize = 64;
 const SHARED_BYTES_MAX: usize = 16 << 10;
 const PART_BYTES_MAX: usize = 4 << 10;
 
-/// The number of unused rows that a turn removes individually. More unused rows go with their lane. The rest
-/// of the rows that a commit may remove is left for rows that must go (K3).
-const REMOVED_MAX: usize = 400;
-
 /// The shared rows of inputs that a turn fills.
 #[derive(Default)]
 pub(in crate::workflow::engine) struct Shared {
@@ -40,93 +41,30 @@ pub(in crate::workflow::engine) struct Shared {
     noted: BTreeSet<u64>,
 }
 
+/// The inputs of the pending operations, and the rows in which they lie.
+pub(in crate::workflow::engine) struct Inputs<'t> {
+    /// The number of the last row.
+    last: &'t mut u64,
+    pending: &'t [Written<Pending>],
+    shared: &'t mut Shared,
+    commit: &'t mut TurnCommit,
+    generation: u32,
+    delivery: Delivery,
+}
+
 impl<W: Workflow> Turning<'_, W> {
-    /// Stores an input. A short input lies in the record, so that a step can run again without the body; a
-    /// long one lies in a row. An input `stays` if an undo may need the input later.
-    pub(in crate::workflow::engine) fn input(&mut self, input: &Bytes, stays: bool) -> Code {
-        let is_many = self.record.pending.len() >= MANY;
-        let longest = if is_many { INPUT_BYTES_MAX / 16 } else { INPUT_BYTES_MAX };
-        if input.len() <= longest
-            && let Ok(raw) = raw(input)
-        {
-            return Code::Input(raw);
-        }
-        if (is_many || self.is_told_anew) && input.len() <= PART_BYTES_MAX {
-            return Code::Part(self.share(input, stays));
-        }
-        self.record.inputs += 1;
-        let (lane, key) = self.input_row(self.record.inputs);
-        self.commit.put.push(Row { lane, key, body: input.clone() });
-        Code::Row(self.record.inputs)
+    pub(in crate::workflow::engine) fn inputs(&mut self) -> Inputs<'_> {
+        let (generation, delivery) = (self.record.generation, self.delivery);
+        let record = &mut *self.record;
+        let (last, pending, shared) = (&mut record.inputs, record.pending.as_slice(), &mut self.shared);
+        Inputs { last, pending, shared, commit: &mut self.commit, generation, delivery }
     }
 
-    /// Appends an input to the list that its shared row is, or opens a new row if there is no room.
-    fn share(&mut self, input: &Bytes, stays: bool) -> Part {
-        let open = self.shared.open[usize::from(stays)].and_then(|number| Some((number, self.put_position(number)?)));
-        let open = open.filter(|(_, index)| self.commit.put[*index].body.len() + input.len() < SHARED_BYTES_MAX);
-        let (row, index) = open.unwrap_or_else(|| self.open_shared(stays));
-        let before = &self.commit.put[index].body;
-        let (text, from) = extended(before, input);
-        self.commit.put[index].body = text;
-        Part { row, from, bytes: u32::try_from(input.len()).unwrap_or(u32::MAX), stays }
-    }
-
-    fn open_shared(&mut self, stays: bool) -> (u64, usize) {
-        self.record.inputs += 1;
-        let (lane, key) = self.input_row(self.record.inputs);
-        self.commit.put.push(Row { lane, key, body: Bytes::new() });
-        self.shared.open[usize::from(stays)] = Some(self.record.inputs);
-        (self.record.inputs, self.commit.put.len() - 1)
-    }
-
-    /// Returns the position of an input row among the rows that this turn puts.
-    fn put_position(&self, number: u64) -> Option<usize> {
-        let (lane, key) = self.input_row(number);
-        self.commit.put.iter().rposition(|row| row.lane == lane && row.key == key)
-    }
-
-    /// Returns the lane and the key of the input row with this number.
-    pub(in crate::workflow::engine) fn input_row(&self, number: u64) -> (Name, Bytes) {
-        (inputs_lane(self.record.generation), journal::row_key(number))
-    }
-
-    /// Forgets the input of an operation. The operation is no longer among the pending ones.
+    /// Forgets the input and the other rows of an operation. The operation is no longer among the pending
+    /// ones.
     pub(in crate::workflow::engine) fn forget_input(&mut self, pending: &Pending) {
         self.forget_traces(pending);
-        match input_in(pending) {
-            Some(Code::Row(number)) => self.remove_if_room(self.input_row(*number)),
-            Some(Code::Part(part)) if !part.stays || self.is_put_in_vain(*part) => self.forget_part(*part),
-            _ => {}
-        }
-    }
-
-    /// Notes that an undo needs the row of this input.
-    pub(in crate::workflow::engine) fn note_input(&mut self, input: Option<&Code>) {
-        if let Some(Code::Part(part)) = input {
-            self.shared.noted.insert(part.row);
-        }
-    }
-
-    /// Whether a row that was to stay was put by this turn, and no undo needs it.
-    fn is_put_in_vain(&self, part: Part) -> bool {
-        !self.shared.noted.contains(&part.row) && self.put_position(part.row).is_some()
-    }
-
-    /// Removes a shared row together with its last input.
-    fn forget_part(&mut self, part: Part) {
-        let is_in_it =
-            |pending: &Pending| matches!(input_in(pending), Some(Code::Part(other)) if other.row == part.row);
-        let row = self.input_row(part.row);
-        if !self.record.pending().any(is_in_it) && !self.commit.remove.contains(&row) {
-            self.remove_if_room(row);
-        }
-    }
-
-    /// Removes an unused row, unless this turn has removed very many.
-    pub(in crate::workflow::engine) fn remove_if_room(&mut self, row: (Name, Bytes)) {
-        let removed = self.commit.remove.len();
-        self.remove_row(row);
-        self.commit.remove.truncate(removed.max(REMOVED_MAX));
+        self.inputs().forget(pending);
     }
 
     /// Returns an input, even if this turn has put its row.
@@ -144,6 +82,89 @@ impl<W: Workflow> Turning<'_, W> {
     }
 }
 
+impl Inputs<'_> {
+    /// Stores an input. A short input lies in the record, so that a step can run again without the body; a
+    /// long one lies in a row. An input `stays` if an undo may need the input later.
+    pub(in crate::workflow::engine) fn store(mut self, input: &Bytes, stays: bool) -> Code {
+        let is_many = self.pending.len() >= MANY;
+        let longest = if is_many { INPUT_BYTES_MAX / 16 } else { INPUT_BYTES_MAX };
+        if input.len() <= longest
+            && let Ok(raw) = raw(input)
+        {
+            return Code::Input(raw);
+        }
+        if (is_many || self.delivery == Delivery::Anew) && input.len() <= PART_BYTES_MAX {
+            return Code::Part(self.share(input, stays));
+        }
+        *self.last += 1;
+        self.commit.put(self.place(*self.last), input.clone());
+        Code::Row(*self.last)
+    }
+
+    /// Appends an input to the list that its shared row is, or opens a new row if there is no room.
+    fn share(&mut self, input: &Bytes, stays: bool) -> Part {
+        let place = self.shared.open[usize::from(stays)].map(|row| (row, self.place(row)));
+        let open = place.and_then(|(row, place)| Some((row, self.commit.body_put(&place)?)));
+        let (row, from) = match open.filter(|(_, list)| list.len() + input.len() < SHARED_BYTES_MAX) {
+            Some((row, list)) => (row, append(list, input)),
+            None => self.open_shared(input, stays),
+        };
+        Part { row, from, bytes: u32::try_from(input.len()).unwrap_or(u32::MAX), stays }
+    }
+
+    /// Opens a shared row with its first input. Returns the number of the row, and where the input begins.
+    fn open_shared(&mut self, input: &Bytes, stays: bool) -> (u64, u32) {
+        *self.last += 1;
+        let mut list = Bytes::new();
+        let from = append(&mut list, input);
+        self.commit.put(self.place(*self.last), list);
+        self.shared.open[usize::from(stays)] = Some(*self.last);
+        (*self.last, from)
+    }
+
+    /// Replaces the long input of a step by that of its undo.
+    pub(in crate::workflow::engine) fn replace(self, number: u64, input: &Bytes) -> Code {
+        self.commit.replace(self.place(number), input.clone());
+        Code::Row(number)
+    }
+
+    /// Returns the lane and the key of the row with this number.
+    fn place(&self, number: u64) -> Place {
+        (inputs_lane(self.generation), journal::row_key(number))
+    }
+
+    /// Forgets the input of an operation that is no longer among the pending ones.
+    fn forget(&mut self, pending: &Pending) {
+        match input_in(pending) {
+            Some(Code::Row(number)) => self.commit.remove_if_room(self.place(*number)),
+            Some(Code::Part(part)) if !part.stays || self.is_put_in_vain(*part) => self.forget_part(*part),
+            _ => {}
+        }
+    }
+
+    /// Notes that an undo needs the row of this input.
+    pub(in crate::workflow::engine) fn note(&mut self, input: Option<&Code>) {
+        if let Some(Code::Part(part)) = input {
+            self.shared.noted.insert(part.row);
+        }
+    }
+
+    /// Whether a row that was to stay was put by this turn, and no undo needs it.
+    fn is_put_in_vain(&self, part: Part) -> bool {
+        !self.shared.noted.contains(&part.row) && self.commit.puts(&self.place(part.row))
+    }
+
+    /// Removes a shared row together with its last input.
+    fn forget_part(&mut self, part: Part) {
+        let is_in_it =
+            |pending: &Pending| matches!(input_in(pending), Some(Code::Part(other)) if other.row == part.row);
+        let row = self.place(part.row);
+        if !self.pending.iter().any(|pending| is_in_it(pending)) && !self.commit.removes(&row) {
+            self.commit.remove_if_room(row);
+        }
+    }
+}
+
 impl Part {
     /// Returns this part of its row; `None` if the row is too short.
     fn of(self, row: &Bytes) -> Option<Bytes> {
@@ -153,8 +174,8 @@ impl Part {
     }
 }
 
-/// Appends a text to a list. Returns the list, and where the text begins in it.
-fn extended(list: &[u8], text: &[u8]) -> (Bytes, u32) {
+/// Appends a text to a list. Returns where the text begins in it.
+fn append(list: &mut Bytes, text: &[u8]) -> u32 {
     let mut extended = BytesMut::with_capacity(list.len() + text.len() + 2);
     match list.strip_suffix(b"]") {
         Some(open) => {
@@ -166,7 +187,8 @@ fn extended(list: &[u8], text: &[u8]) -> (Bytes, u32) {
     let from = u32::try_from(extended.len()).unwrap_or(u32::MAX);
     extended.put_slice(text);
     extended.put_u8(b']');
-    (extended.freeze(), from)
+    *list = extended.freeze();
+    from
 }
 
 fn input_in(pending: &Pending) -> Option<&Code> {
@@ -219,7 +241,7 @@ pub(in crate::workflow::engine) async fn given(handed: Bytes, context: &Context)
 async fn read((generation, row, part): (u32, u64, Option<Part>), context: &Context) -> Result<Bytes, Outcome> {
     let key = journal::row_key(row);
     let rows = context.rows(Range::at(inputs_lane(generation), key.clone())).await;
-    let rows = rows.map_err(|error| Outcome::Refused(format!("{UNREAD}{error}")))?;
+    let rows = rows.map_err(|error| Outcome::Refused(Refusal::Unavailable(error.to_string())))?;
     let row = rows.into_iter().find(|row| row.key == key).map(|row| row.body).unwrap_or_default();
     Ok(part.map_or(Some(row.clone()), |part| part.of(&row)).unwrap_or_default())
 }
@@ -234,8 +256,7 @@ mod tests {
         let texts = [&b"[1]"[..], br#"["a]",{}]"#, b"[]"];
         let (mut list, mut parts) = (Bytes::new(), Vec::new());
         for text in texts {
-            let (longer, from) = extended(&list, text);
-            list = longer;
+            let from = append(&mut list, text);
             parts.push(Part { row: 7, from, bytes: text.len() as u32, stays: false });
         }
         assert_eq!(list, &br#"[[1],["a]",{}],[]]"#[..]);

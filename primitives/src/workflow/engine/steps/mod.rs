@@ -6,3 +6,4 @@ pub(crate) mod inputs;
 pub(crate) mod run;
 pub(crate) mod transaction;
 pub(crate) mod undo;
+pub(crate) mod work;

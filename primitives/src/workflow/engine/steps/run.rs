@@ -3,49 +3,31 @@
 use std::{cell::OnceCell, pin::Pin};
 
 use bytes::Bytes;
-use drystone_runtime::{Cx, Entity, Millis, Name, Needed, Outcome, Produced, Rows, Work};
+use drystone_runtime::{Cx, Entity, Millis, Name, Needed, Outcome, Produced, Refusal, Rows, Work};
 
 use super::{
     end::policy,
     heartbeat::{beats, begin},
     inputs::{given, handed},
     transaction::{self, transacted, transactional},
+    work::RunWork,
 };
 use crate::{
     Context, Env, decode,
     primitive::Thrown,
     workflow::{
         Flows, Heart,
-        engine::{
-            Engine,
-            generations::continue_as::{of_work, work_name},
-            memory::Memory,
-            revive::revived,
-            turn::is_of,
-        },
+        engine::{Engine, generations::continue_as::work_name, memory::Memory, revive::revived, turn::is_of},
         record::{
             Record,
-            pending::{Code, Pending, Stepping, is_call, is_code, step_name},
+            pending::{Code, Pending, Stepping},
         },
-        replay::{journal, live, live::Identity},
+        replay::{journal, live, live::Identity, op_id::OpId},
     },
 };
 
-/// The reason that a step ends with if the code has no such step.
-pub(in crate::workflow::engine) const UNKNOWN: &str = "there is no such step";
-
-/// The prefix of the reason that a step ends with if it cannot read its input.
-pub(in crate::workflow::engine) const UNREADABLE: &str = "its input cannot be read: ";
-
-/// The prefix of the reason that a step ends with if the store did not give its input. This is no failure of
-/// the step.
-pub(in crate::workflow::engine) const UNREAD: &str = "the store did not give its input: ";
-
 /// The reason that a query ends with if it sends or emits something.
 const UNHEARD: &str = "a query commits nothing, so what it says would be lost: say it in a step";
-
-/// The prefix of the name of work that only asks for another turn.
-pub(in crate::workflow::engine) const LOOK: &str = "look:";
 
 impl<W, D, A> Engine<W, D, A>
 where
@@ -72,10 +54,10 @@ where
         if record.end.is_some() {
             self.parcels.forget(entity.id);
         } else if record.generation > 1 {
-            self.parcels.forget_others(entity.id, |work| of_work(work).0 == record.generation);
+            self.parcels.forget_others(entity.id, |work| RunWork::is_of(work, record.generation));
         }
         if W::SCRIPT.steps.iter().any(|code| code.beats) {
-            let is_its = |generation, op: &str| generation == record.generation && record.position(op).is_some();
+            let is_its = |generation, op: &OpId| generation == record.generation && record.position(op).is_some();
             self.hearts.keep(entity.id, is_its);
         }
         let listed = self.listed_of(memory, entity, rows, &record, now);
@@ -94,7 +76,7 @@ where
         let mut listed = Vec::new();
         let is_woken = |live: &live::Live| is_of(live, record) && live.was_woken();
         if !record.holds_timers() && record.goes_on() && memory.live.as_ref().is_some_and(is_woken) {
-            listed.push(Work::new(Name::from(format!("{LOOK}woken"))));
+            listed.push(RunWork::look("woken"));
         }
         let may_claim = OnceCell::new();
         for (pending, step) in record.steps_due(now) {
@@ -109,7 +91,7 @@ where
                 match self.made(memory, entity, rows, record, pending) {
                     Ok(true) => {}
                     Ok(false) => {
-                        listed.push(Work::new(Name::from(format!("{LOOK}{}", record.entries))));
+                        listed.push(RunWork::look(record.entries));
                         continue;
                     }
                     Err(range) => return Needed::Read(vec![range]),
@@ -130,7 +112,7 @@ where
         record: &Record,
         pending: &Pending,
     ) -> Result<bool, drystone_runtime::Range> {
-        let op = pending.op.as_str();
+        let op = &pending.op;
         let work = work_name(record.generation, op);
         if self.parcels.has(entity.id, &work) {
             return Ok(true);
@@ -158,23 +140,20 @@ where
         work: &Work,
         cx: Cx,
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
-        let name = work.id.as_str();
-        if name.starts_with(LOOK) {
-            return Box::pin(std::future::ready(Outcome::Ok(Produced::default())));
+        let (generation, op) = match RunWork::parse(work.id.as_str()) {
+            RunWork::Look => return Box::pin(std::future::ready(Outcome::Ok(Produced::default()))),
+            RunWork::Query(query) => return self.query(entity, query.to_owned(), work.input.clone(), cx),
+            RunWork::Step { generation, op } => (generation, op),
+        };
+        if op.is_code() {
+            return self.code(work.id.as_str(), &cx);
         }
-        if let Some(query) = name.strip_prefix("query:") {
-            return self.query(entity, query, work.input.clone(), cx);
+        if op.is_call() {
+            return self.call(entity, (work, &op), cx);
         }
-        let (generation, op) = of_work(name);
-        if is_code(op) {
-            return self.code(name, &cx);
-        }
-        if is_call(op) {
-            return self.call(entity, work, cx);
-        }
-        if let Some(code) = transactional::<W>(op) {
-            let is_claimed = entity.is_some_and(|entity| is_claimed(entity, op));
-            let (input, claim) = (work.input.clone(), (generation, op.to_owned(), is_claimed));
+        if let Some(code) = transactional::<W>(&op) {
+            let is_claimed = entity.is_some_and(|entity| is_claimed(entity, &op));
+            let (input, claim) = (work.input.clone(), (generation, op, is_claimed));
             let is_shared = self.is_shared;
             return Box::pin(async move {
                 let context = Context::of_step(cx.clone(), is_shared, None);
@@ -184,11 +163,11 @@ where
                 }
             });
         }
-        let generation = beats::<W>(op).then_some(generation);
-        let heart = generation.map(|generation| self.hearts.of(&cx, (generation, op)));
-        let beating = heart.clone().zip(generation).map(|(heart, generation)| (heart, generation, op.to_owned()));
+        let generation = beats::<W>(&op).then_some(generation);
+        let heart = generation.map(|generation| self.hearts.of(&cx, (generation, &op)));
+        let beating = heart.clone().zip(generation).map(|(heart, generation)| (heart, generation, op.clone()));
         let env = Env::new(self.services.clone(), Context::of_step(cx, self.is_shared, heart));
-        let (name, input) = (step_name(op).to_owned(), work.input.clone());
+        let (name, input) = (op.label().to_owned(), work.input.clone());
         // Two futures: one for both would be as large as the larger of them, and most steps send no
         // heartbeat.
         match beating {
@@ -204,9 +183,9 @@ where
                 Some(code) => match code.await {
                     Ok(Ok(value)) => Outcome::Ok(Produced { value, ..Produced::default() }),
                     Ok(Err(error)) => Outcome::Failed(error),
-                    Err(reason) => Outcome::Refused(reason),
+                    Err(reason) => Outcome::refused(reason),
                 },
-                None => Outcome::Refused("the code of the body is gone, for its run is on its way out".to_owned()),
+                None => Outcome::refused("the code of the body is gone, for its run is on its way out"),
             }
         })
     }
@@ -214,21 +193,20 @@ where
     fn query(
         &self,
         entity: Option<&Entity>,
-        query: &str,
+        name: String,
         input: Bytes,
         cx: Cx,
     ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
-        let name = query.rsplit_once('/').map_or(query, |(name, _)| name).to_owned();
         let state = entity.map(|entity| entity.state.clone()).unwrap_or_default();
         let env = Env::new(self.services.clone(), Context::new(cx, self.is_shared, None));
         Box::pin(async move {
             let state = match W::codec().read(&state) {
                 Ok(state) => state,
-                Err(reason) => return Outcome::Refused(format!("its state cannot be read: {reason}")),
+                Err(reason) => return Outcome::refused(format!("its state cannot be read: {reason}")),
             };
             let returned = state.query(&name, input, &env).await;
             if env.context().has_said_anything() {
-                return Outcome::Refused(UNHEARD.to_owned());
+                return Outcome::refused(UNHEARD);
             }
             ended(returned)
         })
@@ -248,7 +226,7 @@ fn work<W: crate::workflow::Workflow>(record: &Record, pending: &Pending, step: 
 }
 
 /// Whether a transactional step has its row.
-fn is_claimed(entity: &Entity, op: &str) -> bool {
+fn is_claimed(entity: &Entity, op: &OpId) -> bool {
     let Ok(record) = decode::<Record>(&entity.head) else { return false };
     let step = record.position(op).and_then(|index| record.pending[index].step());
     step.is_some_and(|step| step.claimed)
@@ -258,14 +236,14 @@ async fn beating_step<W, D, A>(
     name: String,
     input: Bytes,
     env: Env<D, A>,
-    (heart, generation, op): (Heart, u32, String),
+    (heart, generation, op): (Heart, u32, OpId),
 ) -> Outcome
 where
     W: Flows<D, A>,
 {
     match begin(&heart, generation, &op, env.context()).await {
         Ok(()) => step::<W, D, A>(name, input, env).await,
-        Err(error) => Outcome::Refused(format!("{UNREAD}{error}")),
+        Err(error) => Outcome::Refused(Refusal::Unavailable(error.to_string())),
     }
 }
 
@@ -289,9 +267,9 @@ where
 fn with_what_it_said<D, A>(produced: Produced, env: &Env<D, A>) -> Outcome {
     let said = env.context().take_said();
     match said.error {
-        Some(reason) => Outcome::Refused(reason),
+        Some(reason) => Outcome::refused(reason),
         None if said.alarm != drystone_runtime::Change::Keep => {
-            Outcome::Refused("the alarm of a workflow is its own: write `flow.sleep(..)` in the body".to_owned())
+            Outcome::refused("the alarm of a workflow is its own: write `flow.sleep(..)` in the body")
         }
         None => Outcome::Ok(Produced { send: said.send, emit: said.emit, ..produced }),
     }
@@ -301,8 +279,8 @@ pub(in crate::workflow::engine) fn ended(returned: Result<Bytes, Thrown>) -> Out
     match returned {
         Ok(value) => Outcome::Ok(Produced { value, ..Produced::default() }),
         Err(Thrown::Failed(error)) => Outcome::Failed(error),
-        Err(Thrown::Malformed(reason)) => Outcome::Refused(format!("{UNREADABLE}{reason}")),
-        Err(Thrown::Unwritable(reason)) => Outcome::Refused(reason),
-        Err(Thrown::Unknown) => Outcome::Refused(UNKNOWN.to_owned()),
+        Err(Thrown::Malformed(reason)) => Outcome::Refused(Refusal::Unreadable(reason)),
+        Err(Thrown::Unwritable(reason)) => Outcome::refused(reason),
+        Err(Thrown::Unknown) => Outcome::Refused(Refusal::NoSuchCode),
     }
 }

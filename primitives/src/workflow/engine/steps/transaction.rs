@@ -9,11 +9,11 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use drystone_runtime::{
-    Cx, Name, Outcome, Produced,
+    Cx, Name, Outcome, Produced, Refusal,
     store::sql::{ScriptCode, Scripted},
 };
 
-use super::run::{UNREAD, ended};
+use super::run::ended;
 use crate::{
     Desk, Transaction,
     planted::Bug,
@@ -23,19 +23,15 @@ use crate::{
         engine::turn::{BYTES_MAX, Turning},
         record::{
             Record,
-            pending::{Pending, Stepping, Waiting, function_of},
+            pending::{Pending, Stepping, Waiting},
         },
-        replay::ask::Ask,
+        replay::{ask::Ask, op_id::OpId},
     },
 };
 
 /// The content of the row until the step is executed. No step can return this content, because it is not
 /// JSON.
 const WAITED_FOR: &[u8] = b"waited for";
-
-/// The reason that a step ends with if it has no row, because it was not transactional when it was asked
-/// for.
-pub(in crate::workflow::engine) const UNCLAIMED: &str = "its row is not there yet";
 
 /// The transactional steps that have a row at once. The other steps wait at no cost, because transactions
 /// run in sequence anyway.
@@ -45,8 +41,8 @@ const CLAIMED_MAX: usize = 400;
 const LIMIT: Duration = Duration::from_secs(1);
 
 /// Returns the code of an operation's step, if that step is transactional.
-pub(in crate::workflow::engine) fn transactional<W: Workflow>(op: &str) -> Option<&'static StepCode> {
-    let name = function_of(op)?;
+pub(in crate::workflow::engine) fn transactional<W: Workflow>(op: &OpId) -> Option<&'static StepCode> {
+    let name = op.function()?;
     W::SCRIPT.steps.iter().find(|code| code.transaction && code.name == name)
 }
 
@@ -76,7 +72,7 @@ impl<W: Workflow> Turning<'_, W> {
 
     /// Puts the row of a step that was asked for without one: its code became transactional since, or too
     /// many steps had rows.
-    pub(in crate::workflow::engine) fn claim_late(&mut self, op: &str) {
+    pub(in crate::workflow::engine) fn claim_late(&mut self, op: &OpId) {
         if let Some(index) = self.record.position(op).filter(|_| may_claim(&self.record))
             && let Waiting::Step(step) = &mut self.record.pending[index].what
         {
@@ -85,23 +81,22 @@ impl<W: Workflow> Turning<'_, W> {
         }
     }
 
-    fn put_claim(&mut self, op: &str) {
-        let (lane, key) = row(self.record.generation, op);
-        self.commit.put.push(drystone_runtime::Row { lane, key, body: Bytes::from_static(WAITED_FOR) });
+    fn put_claim(&mut self, op: &OpId) {
+        self.commit.put(row(self.record.generation, op), Bytes::from_static(WAITED_FOR));
     }
 
     pub(in crate::workflow::engine) fn forget_claim(&mut self, pending: &Pending) {
         if let Waiting::Step(Stepping { claimed: true, .. }) = &pending.what
             && !Bug::ClaimKept.planted()
         {
-            self.remove_row(row(self.record.generation, &pending.op));
+            self.commit.remove(row(self.record.generation, &pending.op));
         }
     }
 
     /// Whether this turn removes more rows of steps than should go one by one.
     pub(in crate::workflow::engine) fn forgets_many_claims(&self) -> bool {
         let lane = claims_lane(self.record.generation);
-        self.commit.remove.iter().filter(|(of, _)| *of == lane).count() > CLAIMED_MAX / 2
+        self.commit.removed_of(&lane).count() > CLAIMED_MAX / 2
     }
 }
 
@@ -113,8 +108,8 @@ pub(in crate::workflow::engine) fn may_claim(record: &Record) -> bool {
 }
 
 /// Returns the lane and the key of an operation's row.
-fn row(generation: u32, op: &str) -> (Name, Bytes) {
-    (claims_lane(generation), Bytes::copy_from_slice(op.as_bytes()))
+fn row(generation: u32, op: &OpId) -> (Name, Bytes) {
+    (claims_lane(generation), Bytes::copy_from_slice(op.as_str().as_bytes()))
 }
 
 pub(in crate::workflow::engine) fn claims_lane(generation: u32) -> Name {
@@ -125,11 +120,12 @@ pub(in crate::workflow::engine) fn claims_lane(generation: u32) -> Name {
 pub(in crate::workflow::engine) async fn transacted<W: Flows<D, A>, D, A>(
     code: &'static StepCode,
     input: Bytes,
-    (generation, op, is_claimed): (u32, String, bool),
+    (generation, op, is_claimed): (u32, OpId, bool),
     (cx, desk): (Cx, Desk),
 ) -> Outcome {
     if !is_claimed {
-        return Outcome::Refused(UNCLAIMED.to_owned());
+        // The step was not transactional when it was asked for.
+        return Outcome::Refused(Refusal::NotClaimed);
     }
     let name = code.name;
     let script: ScriptCode =
@@ -140,21 +136,23 @@ pub(in crate::workflow::engine) async fn transacted<W: Flows<D, A>, D, A>(
         Ok(Scripted::Done(value)) => Outcome::Ok(Produced { value, ..Produced::default() }),
         Ok(Scripted::Ended(outcome)) => outcome,
         // If the step is no longer pending, its outcome is ignored; if it is, it runs again.
-        Ok(Scripted::Gone | Scripted::Fenced) => Outcome::Refused(format!("{UNREAD}nobody waits for it")),
-        Err(error) => Outcome::Refused(format!("{UNREAD}{error}")),
+        Ok(Scripted::Gone | Scripted::Fenced) => {
+            Outcome::Refused(Refusal::Unavailable("nobody waits for it".to_owned()))
+        }
+        Err(error) => Outcome::Refused(Refusal::Unavailable(error.to_string())),
     }
 }
 
 fn run<W: Flows<D, A>, D, A>(name: &str, input: Bytes, mut sql: Transaction<'_>) -> Result<Bytes, Box<Outcome>> {
     let returned = W::transact(name, input, &mut sql);
     if returned.is_ok() {
-        sql.finish().map_err(|error| Box::new(Outcome::Refused(error.to_string())))?;
+        sql.finish().map_err(|error| Box::new(Outcome::refused(error.to_string())))?;
     }
     match returned {
         // The result could not be recorded, so the transaction must leave nothing.
         Ok(value) if value.len() > BYTES_MAX => {
             let reason = format!("what it returned has {} bytes, more than {BYTES_MAX}", value.len());
-            Err(Box::new(Outcome::Refused(reason)))
+            Err(Box::new(Outcome::refused(reason)))
         }
         Ok(value) => Ok(value),
         Err(thrown) => Err(Box::new(ended(Err(thrown)))),

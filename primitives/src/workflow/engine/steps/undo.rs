@@ -3,7 +3,7 @@
 //! hold everything.
 
 use bytes::Bytes;
-use drystone_runtime::{Name, Range, Row};
+use drystone_runtime::{Name, Range};
 use serde_json::value::RawValue;
 
 use super::{inputs::inputs_lane, transaction::transactional};
@@ -12,16 +12,20 @@ use crate::{
     planted::Bug,
     workflow::{
         Cause, Fault, UndoCode, UndoTakes, Workflow,
-        engine::turn::{BYTES_MAX, Halt, Turning, beyond},
+        engine::{
+            turn::{BYTES_MAX, Delivery, Halt, Turning, beyond},
+            turn_commit::TurnCommit,
+        },
         record::{
             Paused,
             cached_json::Written,
-            pending::{Code, Pending, Stepping, Waiting, function_of, step_name},
-            undo::{Began, Due, FailedUndo, undo_op, undone_by},
+            pending::{Code, Pending, Stepping, Waiting},
+            undo::{Began, Due, FailedUndo, Undos},
         },
         replay::{
             ask::canonical_hash,
             journal::{self, End, Entry, What},
+            op_id::OpId,
         },
     },
 };
@@ -30,7 +34,61 @@ use crate::{
 /// long.
 const DUES_PER_ROW: usize = 256;
 
+/// The steps that are due to be undone, as a stack of rows.
+pub(in crate::workflow::engine) struct UndoStack<'t> {
+    undos: &'t mut Undos,
+    /// Undos that are due and not written yet.
+    dues: &'t mut Vec<Due>,
+    commit: &'t mut TurnCommit,
+    generation: u32,
+}
+
+impl UndoStack<'_> {
+    fn push(self, dues: &[Due]) {
+        self.undos.left += dues.len() as u64;
+        self.dues.extend_from_slice(dues);
+    }
+
+    /// Writes the undos that are not written yet.
+    pub(in crate::workflow::engine) fn write(self) {
+        for dues in std::mem::take(self.dues).chunks(DUES_PER_ROW) {
+            self.undos.rows += 1;
+            let row = encode(&dues).expect("what was read as JSON can be written");
+            self.commit.put((undo_lane(self.generation), journal::row_key(self.undos.rows)), row);
+        }
+    }
+
+    /// Removes the last undo, which has run.
+    fn pop(self) {
+        let undos = self.undos;
+        undos.left = undos.left.saturating_sub(1);
+        undos.done += 1;
+        if undos.done >= undos.of {
+            let key = journal::row_key(undos.rows);
+            (undos.rows, undos.done) = (undos.rows - 1, 0);
+            if !Bug::UndoneForward.planted() {
+                self.commit.remove((undo_lane(self.generation), key));
+            }
+        }
+    }
+
+    /// Drops the undos that will not run, at the end of the run, however many there are (K6).
+    pub(in crate::workflow::engine) fn forget(self) {
+        self.dues.clear();
+        if self.undos.rows == 0 {
+            return;
+        }
+        self.commit.drop_lane(undo_lane(self.generation));
+        (self.undos.rows, self.undos.left, self.undos.done) = (0, 0, 0);
+    }
+}
+
 impl<W: Workflow> Turning<'_, W> {
+    pub(in crate::workflow::engine) fn undo_stack(&mut self) -> UndoStack<'_> {
+        let generation = self.record.generation;
+        UndoStack { undos: &mut self.record.undos, dues: &mut self.dues, commit: &mut self.commit, generation }
+    }
+
     /// Handles the end of a step, whose entry is the last one. The undo is due if the step succeeded or its
     /// outcome is unknown.
     pub(in crate::workflow::engine) fn step_ended(&mut self, pending: &Pending, (entry, number): (&Entry, u64)) {
@@ -83,7 +141,7 @@ impl<W: Workflow> Turning<'_, W> {
     pub(in crate::workflow::engine) fn begin_now(&mut self, paused: &Paused) {
         let is_sure = |pending: &&Pending| pending.step().is_some_and(|step| !step.is_unsure);
         let held = self.record.pending().filter(is_sure).filter(|pending| !paused.runs.contains(&pending.op));
-        let held: Vec<String> = held.map(|pending| pending.op.clone()).collect();
+        let held: Vec<OpId> = held.map(|pending| pending.op.clone()).collect();
         self.fresh.extend(held);
     }
 
@@ -112,7 +170,7 @@ impl<W: Workflow> Turning<'_, W> {
             });
             match undo {
                 Some((undo, step)) => {
-                    self.note_input(Some(&step.code));
+                    self.inputs().note(Some(&step.code));
                     dues.push(due(&undo, pending, None, Some(step.code.clone())));
                     self.forget_traces(pending);
                 }
@@ -145,20 +203,10 @@ impl<W: Workflow> Turning<'_, W> {
     /// Notes undos. While kept entries are delivered, rows are written only at the end, because a row for
     /// each step could be more than one commit may put.
     fn note(&mut self, dues: &[Due]) {
-        self.record.undos.left += dues.len() as u64;
-        dues.iter().for_each(|due| self.note_input(due.input.as_ref()));
-        self.dues.extend_from_slice(dues);
-        if !self.is_told_anew {
-            self.write_dues();
-        }
-    }
-
-    pub(in crate::workflow::engine) fn write_dues(&mut self) {
-        for dues in std::mem::take(&mut self.dues).chunks(DUES_PER_ROW) {
-            self.record.undos.rows += 1;
-            let row = encode(&dues).expect("what was read as JSON can be written");
-            let (lane, key) = (undo_lane(self.record.generation), journal::row_key(self.record.undos.rows));
-            self.commit.put.push(Row { lane, key, body: row });
+        dues.iter().for_each(|due| self.inputs().note(due.input.as_ref()));
+        self.undo_stack().push(dues);
+        if self.delivery != Delivery::Anew {
+            self.undo_stack().write();
         }
     }
 
@@ -171,7 +219,7 @@ impl<W: Workflow> Turning<'_, W> {
         }
         let pending = std::mem::take(&mut self.record.pending);
         self.let_all_go(&pending);
-        self.write_dues();
+        self.undo_stack().write();
         if self.record.undos.rows == 0 {
             return Ok(false);
         }
@@ -194,7 +242,7 @@ impl<W: Workflow> Turning<'_, W> {
         let entry = if is_long { Entry::of_run(self.seen.now, What::UndoBegan(end)) } else { entry };
         let (number, rows) = (self.record.entries, self.record.undos.rows);
         self.record.undos.began = Some(Began { entry: number, at: self.seen.now.0, rows });
-        self.tell_listeners("workflow.undoing", &[("count", self.record.undos.left.into())]);
+        self.commit.emit("workflow.undoing", &[("count", self.record.undos.left.into())]);
         self.append(&entry)
     }
 
@@ -212,10 +260,10 @@ impl<W: Workflow> Turning<'_, W> {
                 return Ok(true);
             }
             let what = self.too_long_to_undo(&due, input.len());
-            let op = undo_op(&due);
+            let op = due.undo_op();
             self.append(&Entry::new(&op, 0, self.seen.now, what.clone()))?;
             if let Some(Code::Row(number)) = due.input {
-                self.remove_row((inputs_lane(self.record.generation), journal::row_key(number)));
+                self.commit.remove((inputs_lane(self.record.generation), journal::row_key(number)));
             }
             self.undo_ended(&op, &what);
         }
@@ -224,12 +272,12 @@ impl<W: Workflow> Turning<'_, W> {
     }
 
     fn undo(&mut self, due: &Due, input: &Bytes) {
-        let (op, hash) = (undo_op(due), canonical_hash(input));
+        let (op, hash) = (due.undo_op(), canonical_hash(input));
         self.record.undos.last = Some(due.op.clone());
         let code = match &due.input {
             // The undo takes over the row of its step.
-            Some(Code::Row(number)) => self.replace_input(*number, input),
-            _ => self.input(input, false),
+            Some(Code::Row(number)) => self.inputs().replace(*number, input),
+            _ => self.inputs().store(input, false),
         };
         let step = Stepping::new(code, self.seen.now);
         self.record.pending.push(Pending { op: op.clone(), hash, what: Waiting::Step(step) }.into());
@@ -240,7 +288,7 @@ impl<W: Workflow> Turning<'_, W> {
 
     fn too_long_to_undo(&self, due: &Due, found: usize) -> What {
         let reason = format!("what it would be given has {found} bytes, more than {BYTES_MAX}");
-        What::Fault(Fault { step: undo_op(due), cause: Cause::Refused { reason } })
+        What::Fault(Fault { step: due.undo_op().to_string(), cause: Cause::Refused { reason } })
     }
 
     /// Returns the last step that is still to be undone, and the input of its undo.
@@ -296,7 +344,7 @@ impl<W: Workflow> Turning<'_, W> {
     /// Returns a single row, also from the rows that this turn puts.
     pub(in crate::workflow::engine) fn row(&self, lane: &Name, number: u64) -> Result<Bytes, Halt> {
         let key = journal::row_key(number);
-        if let Some(row) = self.commit.put.iter().find(|row| row.lane == *lane && row.key == key) {
+        if let Some(row) = self.commit.rows_put().iter().find(|row| row.lane == *lane && row.key == key) {
             return Ok(row.body.clone());
         }
         let rows = self.rows(&Range::at(lane.clone(), key.clone()))?;
@@ -304,17 +352,9 @@ impl<W: Workflow> Turning<'_, W> {
         row.map(|row| row.body.clone()).ok_or_else(|| Halt::Park(format!("{lane}[{number}] is not there")))
     }
 
-    /// Replaces the long input of a step by that of its undo.
-    fn replace_input(&mut self, number: u64, input: &Bytes) -> Code {
-        let (lane, key) = (inputs_lane(self.record.generation), journal::row_key(number));
-        self.commit.put.retain(|row| row.lane != lane || row.key != key);
-        self.commit.put.push(Row { lane, key, body: input.clone() });
-        Code::Row(number)
-    }
-
     /// Handles the end of an undo, successful or not: it is no longer due.
-    pub(in crate::workflow::engine) fn undo_ended(&mut self, op: &str, what: &What) {
-        let Some(undone) = undone_by(op) else { return };
+    pub(in crate::workflow::engine) fn undo_ended(&mut self, op: &OpId, what: &What) {
+        let Some(undone) = op.undone() else { return };
         let error = match what {
             What::Failed(error) => decode::<Failure>(error.get().as_bytes())
                 .unwrap_or_else(|_| Failure::from(error.get().to_owned()))
@@ -322,14 +362,14 @@ impl<W: Workflow> Turning<'_, W> {
             What::Fault(fault) => Failure::from(told(&fault.cause)).shortened(),
             _ => return self.undone(),
         };
-        let (operation, undo) = (undone.to_owned(), step_name(op).to_owned());
+        let (operation, undo) = (undone.to_owned(), op.label().to_owned());
         tracing::error!(key = %self.seen.key, operation, undo, %error, "workflow.undo_failed");
         let fields = [
             ("operation", operation.clone().into()),
             ("undo", undo.clone().into()),
             ("error", error.to_string().into()),
         ];
-        self.tell_listeners("workflow.undo_failed", &fields);
+        self.commit.emit("workflow.undo_failed", &fields);
         self.record.undos.failed(FailedUndo { operation, undo, error });
         self.undone();
     }
@@ -338,17 +378,7 @@ impl<W: Workflow> Turning<'_, W> {
         if !std::mem::replace(&mut self.has_undone, true) && Bug::UndoneAgain.planted() {
             return;
         }
-        let lane = undo_lane(self.record.generation);
-        let undos = &mut self.record.undos;
-        undos.left = undos.left.saturating_sub(1);
-        undos.done += 1;
-        if undos.done >= undos.of {
-            let key = journal::row_key(undos.rows);
-            (undos.rows, undos.done) = (undos.rows - 1, 0);
-            if !Bug::UndoneForward.planted() {
-                self.remove_row((lane, key));
-            }
-        }
+        self.undo_stack().pop();
     }
 
     /// Ends the run after its undos, in the way that the journal says.
@@ -359,29 +389,19 @@ impl<W: Workflow> Turning<'_, W> {
             _ => Err(Halt::Park("the journal does not say how the run was to end".to_owned())),
         }
     }
-
-    /// Drops the undos that will not run, at the end of the run, however many there are (K6).
-    pub(in crate::workflow::engine) fn forget_undos(&mut self) {
-        self.dues.clear();
-        if self.record.undos.rows == 0 {
-            return;
-        }
-        self.drop_lane(undo_lane(self.record.generation));
-        (self.record.undos.rows, self.record.undos.left, self.record.undos.done) = (0, 0, 0);
-    }
 }
 
 fn due(undo: &UndoCode, pending: &Pending, entry: Option<u64>, input: Option<Code>) -> Due {
     Due { op: pending.op.clone(), undo: undo.step.to_owned(), entry, input }
 }
 
-fn undo_of<W: Workflow>(op: &str) -> Option<UndoCode> {
-    let name = function_of(op)?;
+fn undo_of<W: Workflow>(op: &OpId) -> Option<UndoCode> {
+    let name = op.function()?;
     W::SCRIPT.steps.iter().find(|code| code.name == name).and_then(|code| code.undo)
 }
 
 /// Whether the undo of an operation takes the inputs of the operation.
-pub(in crate::workflow::engine) fn undo_wants_input<W: Workflow>(op: &str) -> bool {
+pub(in crate::workflow::engine) fn undo_wants_input<W: Workflow>(op: &OpId) -> bool {
     undo_of::<W>(op).is_some_and(|undo| undo.takes == UndoTakes::Input)
 }
 

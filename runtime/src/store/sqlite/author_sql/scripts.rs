@@ -60,7 +60,7 @@ fn alone(writer: &Writer, owners: &mut Owners, script: &Script) -> Result<Script
         Attempt::Kept(ran) => ran.into_iter().next().map_or(Scripted::Gone, |ran| ran.scripted),
         Attempt::Spoilt(ran, reason) => match ran.into_iter().next() {
             Some(Ran { scripted, has_written: false }) => scripted,
-            _ => Scripted::Ended(Outcome::Refused(reason)),
+            _ => Scripted::Ended(Outcome::refused(reason)),
         },
     })
 }
@@ -96,7 +96,7 @@ fn one(connection: &Connection, leash: &Leash, owners: &mut Owners, script: &Scr
         // The code ended the transaction, so nothing is kept. If the code reports success, its result is
         // refused.
         let ended = ended.err().map(|outcome| *outcome);
-        let ended = ended.unwrap_or_else(|| Outcome::Refused("its code ended the transaction".to_owned()));
+        let ended = ended.unwrap_or_else(|| Outcome::refused("its code ended the transaction"));
         return Ok(Ran::without(Scripted::Ended(ended)));
     }
     if let (Ok(value), Some(claim)) = (&ended, &script.claim) {

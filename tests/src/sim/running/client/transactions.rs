@@ -120,7 +120,7 @@ fn publish(role: Role, number: u64) -> Bytes {
 }
 
 fn code(letters: Vec<Letter>, end: Booking) -> ScriptCode {
-    let refused = |fault: SqlFault| Box::new(Outcome::Refused(fault.message));
+    let refused = |fault: SqlFault| Box::new(Outcome::refused(fault.message));
     Arc::new(move |statements| {
         for Letter { number, message } in &letters {
             statements.execute(SENT, &[SqlValue::Integer(number.cast_signed())]).map_err(refused)?;
