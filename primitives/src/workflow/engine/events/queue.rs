@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 
 use crate::{
     decode_part, encode,
+    event::Keep,
     planted::Bug,
     system::topics::EVENT_BYTES_MAX,
     workflow::{
         EventCode, SendError, Sent, Workflow,
-        definition::event::Keep,
         engine::{
             memory::{Front, Memory},
             turn::{BYTES_MAX, Halt, Seen, Turning, is_of},
