@@ -15,10 +15,7 @@ use drystone_runtime::{
 use serde::Serialize;
 
 use crate::{
-    Call, Desk, Error, Timestamp, encode,
-    handler::is_asked_for,
-    system::topics,
-    workflow::{Heart, TopicEvent},
+    Call, Desk, Error, Timestamp, encode, event::TopicEvent, handler::is_asked_for, system::topics, workflow::Heart,
 };
 
 /// The context of the code that runs: take it as a parameter, `cx: &Context`.

@@ -127,6 +127,7 @@ mod context;
 #[cfg(feature = "cron")]
 mod cron;
 mod env;
+mod event;
 mod generated;
 mod handler;
 pub mod kind;
@@ -159,6 +160,7 @@ pub use context::Context;
 #[cfg(feature = "cron")]
 pub use cron::Cron;
 pub use env::Client;
+pub use event::Event;
 pub use kind::Started;
 pub use kinds::{
     buffer::{Batch, Folded},
@@ -178,7 +180,7 @@ pub use values::stored::{Stored, StoredError};
 pub use values::timestamp::Timestamp;
 #[cfg(feature = "cron")]
 pub use workflow::Tick;
-pub use workflow::{Event, EventTimeout, Fault, Flow, Heartbeat, RunError, Workflow, assume_durable, join_all};
+pub use workflow::{EventTimeout, Fault, Flow, Heartbeat, RunError, Workflow, assume_durable, join_all};
 
 pub(crate) use app::registrar::Registrar;
 pub(crate) use client::args::{Args, Params};

@@ -18,6 +18,11 @@ pub mod store;
 
 pub use driver::Driver;
 pub use error::{Error, Limit};
+pub use kernel::api::{
+    cx::Cx,
+    handler::{Handler, Needed, Next},
+    registry::{Definition, Registry},
+};
 pub use kernel::{Call, Kernel, Options};
 pub use model::*;
 pub use store::Store;

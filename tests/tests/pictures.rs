@@ -24,7 +24,7 @@ fn the_picture_of_events_is_that_of_its_text() {
 
 #[test]
 fn the_page_of_events_names_tests_that_are_there() {
-    let page = fs::read_to_string(file("primitives/src/topics/which_event_goes_where.rs")).unwrap();
+    let page = fs::read_to_string(file("primitives/src/system/topics/which_event_goes_where.rs")).unwrap();
     let named: Vec<&str> =
         page.split('`').filter(|word| word.contains("::") && !word.contains([' ', '<', '('])).collect();
     let tests =

@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use drystone_runtime::{self as runtime, Cx, Kernel, Key, Message, Name, driver::Task, kernel::WeakKernel};
+use drystone_runtime::{self as runtime, Cx, Kernel, Key, Message, Name, kernel::WeakKernel};
 
 use crate::{Args, CallError, Error, Never, Stored, app::key_space::space_of, decode};
 
@@ -25,33 +25,28 @@ pub struct Desk {
 #[derive(Clone)]
 enum Line {
     Outside(Kernel),
-    /// Outside, where the test kit must run the kernel while the caller waits.
-    Through(Arc<dyn Passage>),
+    /// Outside, where calls go by a transport.
+    Through(Arc<dyn Transport>),
     Inside(Cx),
     /// In the body of a workflow, which makes its calls through its `Flow`.
     Body,
 }
 
-/// The way to a kernel that does not run by itself. The test kit has one: its world stands still while the
-/// test's own code runs.
-pub(crate) trait Passage: Send + Sync {
-    /// Returns the kernel to ask now, or an error if there is none.
-    fn kernel(&self) -> Result<Kernel, Error>;
+/// A way to a kernel for callers that cannot reach it by themselves.
+pub(crate) trait Transport: Send + Sync {
+    /// Makes a call.
+    fn call(&self, call: runtime::Call) -> Answer;
 
-    /// Runs a task where that kernel runs. The returned task ends when `task` has ended, or when it can
-    /// never end.
-    fn carry(&self, task: Task) -> Task;
-
-    /// Prepares a call: the test kit adds an idempotency key, so that the call can be made again.
-    fn prepare(&self, call: runtime::Call) -> runtime::Call;
-
-    /// A number that grows when the process dies by itself, without an order of the test, and when it is
-    /// back. A caller whose answer was lost asks again if this number has changed.
-    fn lives(&self) -> u64;
-
-    /// Whether every answered call is made a second time.
-    fn repeats(&self) -> bool;
+    /// Asks the kernel for something that is not a call. `ask` keeps its own answer. It may run again if its
+    /// error says that the answer was lost.
+    fn carry<'a>(&'a self, ask: &'a (dyn Fn(Kernel) -> Asking + Send + Sync)) -> Carried<'a>;
 }
+
+/// A question to a kernel.
+pub(crate) type Asking = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
+
+/// A question on its way to the kernel and back.
+pub(crate) type Carried<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
 impl Desk {
     /// The desk of code outside all entities.
@@ -59,9 +54,9 @@ impl Desk {
         Self { line: Line::Outside(kernel), is_shared }
     }
 
-    /// The desk of code outside that cannot wait for the kernel by itself.
-    pub(crate) fn through(passage: Arc<dyn Passage>, is_shared: bool) -> Self {
-        Self { line: Line::Through(passage), is_shared }
+    /// The desk of code outside whose calls go by a transport.
+    pub(crate) fn through(transport: Arc<dyn Transport>, is_shared: bool) -> Self {
+        Self { line: Line::Through(transport), is_shared }
     }
 
     /// The desk of code inside an entity.
@@ -89,7 +84,7 @@ impl Desk {
         match self.line {
             Line::Outside(kernel) => Box::pin(async move { kernel.call(call).await }),
             Line::Inside(cx) => Box::pin(async move { cx.call(call).await }),
-            Line::Through(passage) => Box::pin(called_through(passage, call)),
+            Line::Through(transport) => transport.call(call),
             Line::Body => Box::pin(std::future::ready(Err(in_a_body()))),
         }
     }
@@ -104,7 +99,7 @@ impl Desk {
         match self.line {
             Line::Inside(cx) => then(cx.call(call).await?, cx.weak_kernel()),
             Line::Outside(kernel) => then(kernel.call(call).await?, kernel.weak_kernel()),
-            Line::Through(passage) => {
+            Line::Through(transport) => {
                 let then = Arc::new(Mutex::new(Some(then)));
                 let ask = |kernel: Kernel| {
                     let (call, then) = (call.clone(), then.clone());
@@ -114,20 +109,20 @@ impl Desk {
                         then.map_or(Err(Error::Closing), |then| then(answer, kernel.weak_kernel()))
                     }
                 };
-                carried(&*passage, ask).await
+                carried(&*transport, ask).await
             }
             Line::Body => Err(in_a_body()),
         }
     }
 
     /// Asks the kernel for something that is not a call. Refused inside an entity's code.
-    pub(crate) async fn ask<T: Send + 'static, F>(&self, ask: impl Fn(Kernel) -> F) -> Result<T, Error>
+    pub(crate) async fn ask<T: Send + 'static, F>(&self, ask: impl Fn(Kernel) -> F + Send + Sync) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
         match &self.line {
             Line::Outside(kernel) => ask(kernel.clone()).await,
-            Line::Through(passage) => carried(&**passage, ask).await,
+            Line::Through(transport) => carried(&**transport, ask).await,
             Line::Inside(_) => {
                 let reason = "it can be asked by code outside of entities only".to_owned();
                 Err(Error::Malformed { verb: "explain".to_owned(), reason })
@@ -142,54 +137,33 @@ fn in_a_body() -> Error {
     Error::Malformed { verb: "call".to_owned(), reason }
 }
 
-/// Makes a call through a passage, twice if the passage repeats calls.
-async fn called_through(passage: Arc<dyn Passage>, call: runtime::Call) -> Result<Bytes, Error> {
-    let call = passage.prepare(call);
-    let ask = |kernel: Kernel| {
-        let call = call.clone();
-        async move { kernel.call(call).await }
-    };
-    let answer = carried(&*passage, ask).await;
-    if answer.is_ok() && passage.repeats() { carried(&*passage, ask).await } else { answer }
-}
-
-/// Asks the kernel behind a passage. If the process died by itself before the answer came, the kernel of the
-/// next life is asked again.
-async fn carried<T: Send + 'static, F>(passage: &dyn Passage, ask: impl Fn(Kernel) -> F) -> Result<T, Error>
-where
-    F: Future<Output = Result<T, Error>> + Send + 'static,
-{
-    loop {
-        // Read before asking, so that a death while the question is in flight shows.
-        let lives = passage.lives();
-        let answer = carried_once(passage, ask(passage.kernel()?)).await;
-        let was_lost = matches!(answer, Err(Error::Closing | Error::Unknown { .. } | Error::NotOwner { .. }));
-        if !was_lost || lives == passage.lives() {
-            return answer;
-        }
-    }
-}
-
-async fn carried_once<T: Send + 'static, F>(passage: &dyn Passage, asked: F) -> Result<T, Error>
+/// Asks the kernel by a transport, and returns the answer.
+async fn carried<T: Send + 'static, F>(
+    transport: &dyn Transport,
+    ask: impl Fn(Kernel) -> F + Send + Sync,
+) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>> + Send + 'static,
 {
     let answer = Arc::new(Mutex::new(None));
-    let into = answer.clone();
-    let carrying = passage.carry(Box::pin(async move {
-        let value = asked.await;
-        *into.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
-    }));
-    carrying.await;
+    let asking = |kernel: Kernel| -> Asking {
+        let (asked, answer) = (ask(kernel), answer.clone());
+        Box::pin(async move {
+            let value = asked.await?;
+            *answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+            Ok(())
+        })
+    };
+    transport.carry(&asking).await?;
     let value = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
-    value.unwrap_or(Err(Error::Closing))
+    value.ok_or(Error::Closing)
 }
 
 impl fmt::Debug for Desk {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self.line {
             Line::Outside(_) => "Desk(outside)",
-            Line::Through(_) => "Desk(of a test)",
+            Line::Through(_) => "Desk(by a transport)",
             Line::Inside(_) => "Desk(in an entity's code)",
             Line::Body => "Desk(in the body of a workflow)",
         })
@@ -367,7 +341,8 @@ impl<T, E> fmt::Debug for Call<T, E> {
     }
 }
 
-type Answer = Pin<Box<dyn Future<Output = Result<Bytes, Error>> + Send>>;
+/// The answer to a call, as bytes.
+pub(crate) type Answer = Pin<Box<dyn Future<Output = Result<Bytes, Error>> + Send>>;
 
 /// A call in flight. Dropping it stops waiting; a call that has begun may still take effect.
 #[must_use = "futures do nothing unless polled"]

@@ -28,7 +28,7 @@ impl Address {
         self.inspect(|kernel, key| async move { kernel.unpark(&key).await }).await
     }
 
-    async fn inspect<T, F>(&self, ask: impl Fn(Kernel, Key) -> F) -> Result<T, Error>
+    async fn inspect<T, F>(&self, ask: impl Fn(Kernel, Key) -> F + Send + Sync) -> Result<T, Error>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,

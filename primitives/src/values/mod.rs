@@ -2,6 +2,7 @@
 
 pub(crate) mod failure;
 pub(crate) mod json;
+pub(crate) mod key_text;
 pub mod literal;
 pub(crate) mod retry;
 pub(crate) mod schedule;

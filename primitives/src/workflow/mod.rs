@@ -283,10 +283,7 @@ pub mod what_happens_when;
 
 #[cfg(feature = "cron")]
 pub use self::definition::tick::{IsTick, ScheduleStatus, Tick, takes_tick};
-pub(crate) use self::{
-    body::heartbeat::Heart,
-    record::{Parent as Waiter, inline_journal::entries_in},
-};
+pub(crate) use self::{body::heartbeat::Heart, record::inline_journal::entries_in};
 pub use self::{
     body::{
         call::CannotFail,
@@ -300,7 +297,7 @@ pub use self::{
         sleep::Sleep,
         state_wait::WaitUntil,
         step::{Caught, Plain, Recall, Run, Step},
-        wait::{EventTimeout, IsSaid, Said, TimedWait, Wait, WaitMany, WithoutItsKey},
+        wait::{EventTimeout, TimedWait, Wait, WaitMany},
     },
     client::{
         fault::{Cause, Fault, RunError},
@@ -310,8 +307,6 @@ pub use self::{
         status::{QueuedEvents, RunPhase, RunStatus, Stopped, WaitsFor},
     },
     definition::{
-        event::{AnyKey, Event, EventCode, EventOf, EventOptions, KeyedTopic, TopicEvent},
-        event_key::{KeyOf, Several, key_of_fields},
         generated::{
             Initial, RUN_VERBS, at_once, event_of, execute, is_named_once, read_option, read_run_error, recorded,
             recorded_result, result, try_result,
@@ -327,4 +322,8 @@ pub use self::{
         replay::{ReplayError, replay},
         replay_all::{Misfit, ReplayAllError, replay_all},
     },
+};
+pub use crate::event::{
+    AnyKey, Event, EventCode, EventOf, EventOptions, KeyedTopic, TopicEvent,
+    key::{IsSaid, KeyOf, Said, Several, WithoutItsKey, key_of_fields},
 };

@@ -31,6 +31,8 @@ use super::{
         op_id::OpId,
     },
 };
+/// The parent of a run is the wait for its end.
+pub(super) use crate::system::topics::wire::WaitAddress as Parent;
 use crate::{Retry, planted::Bug, system::topics::wire::Seen, values::stored::is_default};
 
 /// The record of a run.
@@ -187,17 +189,6 @@ pub(super) struct Permit {
     /// Whether the run has heard that the permit was given.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_given: bool,
-}
-
-/// A run that waits for the end of another run (L6) or for an event of a topic, and its waiting operation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Parent {
-    pub(crate) space: String,
-    pub(crate) key: KeyText,
-    pub(crate) definition: String,
-    pub(crate) op: String,
-    pub(crate) generation: u32,
-    pub(crate) seed: u64,
 }
 
 /// A pause of the run (H2).

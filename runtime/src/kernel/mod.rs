@@ -6,7 +6,7 @@
 //! the store and memory; the *watchdog* names code that blocks. No loop knows a kind: everything goes
 //! through [`Handler`](crate::Handler).
 
-mod api;
+pub(crate) mod api;
 mod mutants;
 pub(crate) mod resident;
 mod state;
@@ -19,7 +19,6 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 pub use api::call::Call;
-pub(crate) use api::call::{KernelPort, Reader};
 pub use api::lifecycle::{Listener, Report};
 pub use api::options::Options;
 pub use api::view::{Explain, View, Wait};

@@ -72,7 +72,7 @@ impl Input {
 /// The source of a piece of work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The work follows from what is stored: [`Handler::work`](super::Handler::work) lists it.
+    /// The work follows from what is stored: [`Handler::work`](crate::Handler::work) lists it.
     Listed,
     /// A call. The caller with this ticket waits for the end of the work.
     Call(Ticket),

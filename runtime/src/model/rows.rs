@@ -72,7 +72,7 @@ pub struct Rows(Vec<(Range, Vec<Row>)>);
 
 impl Rows {
     /// Returns the rows of `range`, or `None` if they have not been read yet;
-    /// [`Next::Read`](super::Next::Read) asks for them.
+    /// [`Next::Read`](crate::Next::Read) asks for them.
     pub fn get(&self, range: &Range) -> Option<&[Row]> {
         self.0.iter().find(|(asked, _)| asked == range).map(|(_, rows)| rows.as_slice())
     }

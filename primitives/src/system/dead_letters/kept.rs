@@ -13,9 +13,10 @@ use crate::{
     Failure, Timestamp,
     client::view::json,
     decode, encode,
+    event::topic::TopicOptions,
     kinds::PastError,
     system::topics::{
-        self, TopicOptions,
+        self,
         wire::{DECLINED, DELIVERED, Declined, Delivered, PUBLISH, Publish, TopicName},
     },
 };

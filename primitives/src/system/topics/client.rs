@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 
 use super::{
     DEFINITION,
-    wire::{PUBLISH, Publish, TopicName, Wait},
+    wire::{PUBLISH, Publish, TopicName, Wait, WaitAddress},
 };
 use crate::{
     Address, Args, Call, Desk, Event, Never, Timestamp, decode,
-    workflow::{AnyKey, KeyOf, KeyedTopic, TopicEvent, Waiter},
+    event::{AnyKey, KeyedTopic, TopicEvent, key::KeyOf},
 };
 
 /// The answer to a publisher (T1).
@@ -236,11 +236,11 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    pub(super) fn of(by: Waiter, at: Millis) -> Self {
+    pub(super) fn of(by: WaitAddress, at: Millis) -> Self {
         Self { run: shown(&by), workflow: by.definition, operation: by.op, at: at.into() }
     }
 }
 
-fn shown(by: &Waiter) -> String {
+fn shown(by: &WaitAddress) -> String {
     String::from_utf8_lossy(&by.key.bytes()).into_owned()
 }

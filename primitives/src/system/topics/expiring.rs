@@ -5,12 +5,12 @@ use drystone_runtime::{Range, Row};
 use serde_json::json;
 
 use super::{
-    Deliver,
     record::{GIVEN, Kept, LOG, PENDING, number_in},
     turn::{Turn, read},
 };
 use crate::{
     Timestamp,
+    event::topic::Deliver,
     planted::Bug,
     system::{dead_letters, halt::Halt},
 };

@@ -66,7 +66,6 @@ mod client;
 mod expiring;
 mod handler;
 mod looking;
-mod options;
 mod passing;
 mod publishing;
 mod record;
@@ -82,11 +81,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use drystone_runtime::{Definition, Name, Registry};
 
-pub(crate) use self::{
-    options::{Deliver, From, TopicOptions},
-    passing::Slices,
-    publishing::EVENT_BYTES_MAX,
-};
+pub(crate) use self::{passing::Slices, publishing::EVENT_BYTES_MAX};
 pub use client::{
     Deliveries, Delivery, Place, PublishError, Published, PublishedEvent, Topic, TopicStatus, WatcherShown, Watchers,
 };

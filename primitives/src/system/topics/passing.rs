@@ -5,12 +5,11 @@ use drystone_runtime::{Lane, Range, Row, RowKey, key_after};
 
 use super::{
     client::Delivery,
-    options::Deliver,
     record::{GIVEN, Kept, LOG, PENDING, Pass, WATCHERS, Watcher, number_key},
     turn::{Turn, read},
     wire::{DELIVERED, Delivered, Seen},
 };
-use crate::{planted::Bug, system::halt::Halt};
+use crate::{event::topic::Deliver, planted::Bug, system::halt::Halt};
 
 /// The number of waits that one commit looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

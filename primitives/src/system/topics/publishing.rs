@@ -5,12 +5,11 @@ use serde_json::{json, value::RawValue};
 
 use super::{
     client::{PublishError, Published},
-    options::Deliver,
     record::{Kept, LOG, PENDING, number_in, number_key},
     turn::Turn,
     wire::PUBLISH,
 };
-use crate::{planted::Bug, system::halt::Halt};
+use crate::{event::topic::Deliver, planted::Bug, system::halt::Halt};
 
 /// The longest event. A message holds the event together with the address of its wait.
 pub(crate) const EVENT_BYTES_MAX: usize = (1 << 20) - (16 << 10);

@@ -4,11 +4,11 @@ use drystone_runtime::{Name, RowKey};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{
-    Deliver, TopicOptions,
-    wire::{TopicName, Wait},
+use super::wire::{TopicName, Wait};
+use crate::{
+    event::topic::{Deliver, TopicOptions},
+    values::stored::is_default,
 };
-use crate::values::stored::is_default;
 
 /// The lane of kept events, by number. In a work queue, only events that were taken.
 pub(super) const LOG: Name = Name::new("log");

@@ -11,10 +11,13 @@ use serde_json::value::RawValue;
 
 use super::{
     record::{GIVEN, GIVEN_MIN, Kept, LOG, PENDING, Record},
-    wire::{Cursor, DECLINED, Declined, Delivered, MOVE, PUBLISH, Publish, TopicName, WATCH, Wait, Watch},
+    wire::{Cursor, DECLINED, Declined, Delivered, MOVE, PUBLISH, Publish, TopicName, WATCH, Wait, WaitAddress, Watch},
     *,
 };
-use crate::{decode, encode, workflow::Waiter};
+use crate::{
+    decode, encode,
+    event::topic::{Deliver, TopicOptions},
+};
 
 const ONE: TopicOptions = TopicOptions { deliver: Deliver::One, ..TopicOptions::NEW };
 
@@ -33,7 +36,7 @@ fn wait(number: u32, until: Option<i64>) -> Wait {
     let by = serde_json::json!({
         "space": "app", "key": format!("run-{number}"), "definition": "worker", "op": "wait:Job#1", "generation": 1, "seed": 1,
     });
-    Wait { by: serde_json::from_value::<Waiter>(by).unwrap(), since: NOW, until }
+    Wait { by: serde_json::from_value::<WaitAddress>(by).unwrap(), since: NOW, until }
 }
 
 /// A topic in memory.

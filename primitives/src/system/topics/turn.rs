@@ -7,12 +7,16 @@ use drystone_runtime::{
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    Deliver, TopicOptions,
     passing::Slices,
     record::{Record, number_in},
     wire::TopicName,
 };
-use crate::{context::fields, decode, encode, system::halt::Halt};
+use crate::{
+    context::fields,
+    decode, encode,
+    event::topic::{Deliver, TopicOptions},
+    system::halt::Halt,
+};
 
 /// The input of a turn.
 #[derive(Clone, Copy)]

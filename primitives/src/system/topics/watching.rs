@@ -4,12 +4,11 @@ use drystone_runtime::{Range, RowKey};
 use serde_json::json;
 
 use super::{
-    options::Deliver,
     record::{Kept, LOG, PENDING, WATCHERS, Watcher, number_key},
     turn::{Turn, read},
     wire::{Cursor, Declined, LEFT, Leave, Left, Wait, Watch},
 };
-use crate::{planted::Bug, system::halt::Halt};
+use crate::{event::topic::Deliver, planted::Bug, system::halt::Halt};
 
 impl Turn<'_> {
     /// Registers a wait. If an event that it has not seen is kept, the wait gets that event at once instead.

@@ -11,8 +11,8 @@ use drystone_runtime::{Key, Message, Name, stable_hash};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use super::{DEFINITION, SPACE, TopicOptions};
-use crate::{encode, planted::Bug, workflow::Waiter};
+use super::{DEFINITION, SPACE};
+use crate::{encode, event::topic::TopicOptions, planted::Bug, values::key_text::KeyText};
 
 pub(crate) const WATCH: &str = "topic:watch";
 pub(crate) const LEAVE: &str = "topic:leave";
@@ -73,10 +73,22 @@ pub(crate) struct Watch {
     pub(crate) cursor: Cursor,
 }
 
+/// The address of a wait: the run, and its operation that waits for an event of a topic or for the end of
+/// another run (L6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WaitAddress {
+    pub(crate) space: String,
+    pub(crate) key: KeyText,
+    pub(crate) definition: String,
+    pub(crate) op: String,
+    pub(crate) generation: u32,
+    pub(crate) seed: u64,
+}
+
 /// A wait of a run, as its topic stores it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Wait {
-    pub(crate) by: Waiter,
+    pub(crate) by: WaitAddress,
     /// When the wait began.
     pub(crate) since: i64,
     /// The deadline of the wait, if any.
@@ -144,7 +156,7 @@ pub(crate) struct Leave {
 pub(crate) struct Delivered {
     pub(crate) topic: TopicName,
     /// The wait that the event is for.
-    pub(crate) to: Waiter,
+    pub(crate) to: WaitAddress,
     pub(crate) seen: Seen,
     /// When it was published.
     pub(crate) at: i64,
@@ -156,7 +168,7 @@ pub(crate) struct Delivered {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Left {
     pub(crate) topic: TopicName,
-    pub(crate) to: Waiter,
+    pub(crate) to: WaitAddress,
 }
 
 /// Gives back an event that its run no longer waits for.

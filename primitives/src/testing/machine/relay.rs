@@ -23,7 +23,11 @@ use super::{
     patience::Patience,
     running::Running,
 };
-use crate::{Error, client::call::Passage, testing::trial::Trial};
+use crate::{
+    Error,
+    client::call::{Answer, Asking, Carried, Transport},
+    testing::trial::Trial,
+};
 
 /// The way from the test's own code into a world.
 #[derive(Clone, Debug)]
@@ -32,7 +36,7 @@ pub(crate) struct Relay {
     /// The test's own process, which is never killed.
     outside: Process,
     patience: Duration,
-    /// The kernel of the process that runs now, or ran last. Callers need not know which process that is.
+    /// The kernel of the process that runs now, or ran last. Callers do not see a change of the process.
     kernel: Arc<Mutex<Option<(Process, Kernel)>>>,
     trial: Option<Arc<Trial>>,
 }
@@ -139,27 +143,58 @@ impl Relay {
     }
 }
 
-impl Passage for Relay {
-    /// Returns the kernel of the process that runs now, or an error if it is dead.
-    fn kernel(&self) -> Result<Kernel, Error> {
-        self.current().map(|(_, kernel)| kernel).ok_or(Error::Closing)
+impl Relay {
+    /// Asks the kernel of the process that runs now. If the process died by itself before the answer came,
+    /// the kernel of the next life is asked again.
+    async fn ask_kernel<T: Send + 'static, F>(&self, ask: impl Fn(Kernel) -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        loop {
+            // Read before asking, so that a death while the question is in flight shows.
+            let lives = self.lives();
+            let kernel = self.current().map(|(_, kernel)| kernel).ok_or(Error::Closing)?;
+            let answer = self.ask(ask(kernel)).await.unwrap_or(Err(Error::Closing));
+            let was_lost = matches!(answer, Err(Error::Closing | Error::Unknown { .. } | Error::NotOwner { .. }));
+            if !was_lost || lives == self.lives() {
+                return answer;
+            }
+        }
     }
 
-    fn prepare(&self, call: Call) -> Call {
-        self.trial.as_ref().map_or_else(|| call.clone(), |trial| trial.prepare(call.clone()))
-    }
-
+    /// A number that grows when the process dies by itself, without an order of the test, and when it is
+    /// back.
     fn lives(&self) -> u64 {
         self.trial.as_ref().map_or(0, |trial| trial.lives())
     }
 
+    /// Whether every answered call is made a second time.
     fn repeats(&self) -> bool {
         self.trial.as_ref().is_some_and(|trial| trial.repeats())
     }
+}
 
-    fn carry(&self, task: Task) -> Task {
+impl Transport for Relay {
+    /// Makes a call, twice if the trial repeats calls. In a trial the call gets an idempotency key, so that it
+    /// can be made again.
+    fn call(&self, call: Call) -> Answer {
         let relay = self.clone();
-        Box::pin(async move { relay.run_inside(task).await })
+        Box::pin(async move {
+            let call = match &relay.trial {
+                Some(trial) => trial.prepare(call),
+                None => call,
+            };
+            let ask = |kernel: Kernel| {
+                let call = call.clone();
+                async move { kernel.call(call).await }
+            };
+            let answer = relay.ask_kernel(ask).await;
+            if answer.is_ok() && relay.repeats() { relay.ask_kernel(ask).await } else { answer }
+        })
+    }
+
+    fn carry<'a>(&'a self, ask: &'a (dyn Fn(Kernel) -> Asking + Send + Sync)) -> Carried<'a> {
+        Box::pin(self.ask_kernel(ask))
     }
 }
 
@@ -171,7 +206,7 @@ enum Passed {
     Part,
 }
 
-/// Runs the world, unless another task runs it. In that case this task is woken as soon as work is left.
+/// Runs the world. If another task is running the world, this task is woken as soon as work is left.
 fn run<T>(executor: &Executor, context: &mut Context<'_>, body: impl FnOnce(&Running<'_>) -> T) -> Option<T> {
     executor.wait(context.waker());
     let mut body = Some(body);

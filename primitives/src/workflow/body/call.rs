@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+pub(crate) use crate::values::key_text::KeyText;
 use crate::{Call, Never, client::call::Asked, workflow::replay::ask::canonical_hash};
 
 /// The error type of a call that cannot fail, as [`Flow::call`](crate::workflow::Flow::call) requires.
@@ -54,36 +55,6 @@ pub(in crate::workflow) struct StoredCall {
     pub(in crate::workflow) body: Box<RawValue>,
 }
 
-/// A key in stored JSON: a text if the key is UTF-8, so that people can read it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum KeyText {
-    Text(String),
-    Bytes(Vec<u8>),
-}
-
-impl KeyText {
-    pub(crate) fn of(key: &[u8]) -> Self {
-        match std::str::from_utf8(key) {
-            Ok(text) => Self::Text(text.to_owned()),
-            Err(_) => Self::Bytes(key.to_vec()),
-        }
-    }
-
-    /// The key as a JSON text, with invalid UTF-8 replaced.
-    pub(in crate::workflow) fn shown(&self) -> Box<RawValue> {
-        let text = String::from_utf8_lossy(&self.bytes()).into_owned();
-        serde_json::value::to_raw_value(&text).expect("a text is JSON")
-    }
-
-    pub(crate) fn bytes(&self) -> Bytes {
-        match self {
-            Self::Text(text) => Bytes::copy_from_slice(text.as_bytes()),
-            Self::Bytes(bytes) => Bytes::copy_from_slice(bytes),
-        }
-    }
-}
-
 /// An answer as it is recorded, in brackets: some verbs answer with an empty text, which is not JSON.
 pub(in crate::workflow) fn recorded_answer(answer: &[u8]) -> Bytes {
     let mut recorded = Vec::with_capacity(answer.len() + 2);
@@ -106,14 +77,6 @@ mod tests {
     fn answers_come_back_as_they_were() {
         for answer in [&b""[..], b"null", b"[1,2]", b"\"]\""] {
             assert_eq!(answer_in(&recorded_answer(answer)), answer);
-        }
-    }
-
-    #[test]
-    fn keys_come_back_whether_they_are_text_or_not() {
-        for key in [&b"order-9"[..], b"\xff\x00"] {
-            let written = crate::encode(&KeyText::of(key)).unwrap();
-            assert_eq!(crate::decode::<KeyText>(&written).unwrap().bytes(), key);
         }
     }
 }

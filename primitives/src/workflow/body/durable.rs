@@ -17,11 +17,11 @@ use super::{
     sleep::Sleep,
     state_wait::WaitUntil,
     step::{Caught, Run, Step},
-    wait::{IsSaid, TimedWait, Wait, WaitMany},
+    wait::{TimedWait, Wait, WaitMany},
 };
-use crate::workflow::{
-    Event,
-    replay::{ask::Until, core::Core},
+use crate::{
+    event::{Event, key::IsSaid},
+    workflow::replay::{ask::Until, core::Core},
 };
 
 /// A future that a replay can repeat: a step, a sleep, a wait for events, a combination of these, or a

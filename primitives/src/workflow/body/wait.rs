@@ -10,9 +10,12 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::workflow::{
-    Event, KeyOf,
-    replay::{
+use crate::{
+    event::{
+        Event,
+        key::{KeyOf, Said},
+    },
+    workflow::replay::{
         ask::{Ask, Wanted},
         core::{Core, Stop},
         journal::Recorded,
@@ -31,19 +34,6 @@ pub struct Wait<E, K = Said> {
     op: Op,
     event: PhantomData<fn() -> (E, K)>,
 }
-
-/// Marker: the wait has every key it needs.
-#[derive(Debug)]
-pub struct Said;
-
-/// Marker: the wait must still name its key, because the event has a topic for each key.
-#[derive(Debug)]
-pub struct WithoutItsKey;
-
-/// The markers with which a wait can be awaited.
-pub trait IsSaid {}
-
-impl IsSaid for Said {}
 
 impl<E: Event> Wait<E, E::Asks> {
     pub(in crate::workflow) fn new(core: &Core) -> Self {

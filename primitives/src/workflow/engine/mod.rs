@@ -39,9 +39,8 @@ use self::{
     verbs::Verb,
 };
 use super::{
-    Flows, Options, StepCode, Workflow,
+    EventOptions, Flows, Options, StepCode, Workflow,
     body::{heartbeat::Hearts, names::Names},
-    definition::event::EventOptions,
     replay::foreign_wake::Nudge,
 };
 use crate::{Error, app::key_space::space_of, encode};

@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     Driver, Key, WorkId,
-    model::{Sign, SignsOfLife},
+    kernel::api::cx::{Sign, SignsOfLife},
 };
 
 /// The signs of life of a run, for its time limits and the watchdog.

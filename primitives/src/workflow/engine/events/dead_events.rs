@@ -7,6 +7,7 @@ use drystone_runtime::{Message, Millis, Name, Range, Row, To};
 use super::queue::{Queued, lane, number_in};
 use crate::{
     Timestamp, decode,
+    event::Unread,
     planted::Bug,
     system::{
         dead_letters,
@@ -14,7 +15,6 @@ use crate::{
     },
     workflow::{
         EventCode, Workflow,
-        definition::event::Unread,
         engine::{
             Caller,
             memory::Memory,

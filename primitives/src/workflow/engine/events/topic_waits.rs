@@ -9,10 +9,10 @@ use drystone_runtime::{Commit, Millis, Next};
 use super::ready::ready;
 use crate::{
     decode,
+    event::topic::{Deliver, From},
     planted::Bug,
-    system::topics::{
-        Deliver, From,
-        wire::{Cursor, DECLINED, Declined, Delivered, LEAVE, Leave, Left, MOVE, TopicName, WATCH, Wait, Watch},
+    system::topics::wire::{
+        Cursor, DECLINED, Declined, Delivered, LEAVE, Leave, Left, MOVE, TopicName, WATCH, Wait, Watch,
     },
     workflow::{
         Workflow,

@@ -6,12 +6,12 @@ use serde_json::value::RawValue;
 
 use super::queue::Hit;
 use crate::{
+    event::Keep,
     encode,
     planted::Bug,
     system::topics::EVENT_BYTES_MAX,
     workflow::{
         EventCode, SendError, Workflow,
-        definition::event::Keep,
         engine::turn::{BYTES_MAX, Halt, Turning},
         record::pending::{Pending, Stage, Waiting},
         replay::journal::{Entry, What},

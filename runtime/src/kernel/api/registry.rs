@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use bytes::Bytes;
 
-use super::{Fingerprint, Handler, Key, Name};
-use crate::Error;
+use super::handler::Handler;
+use crate::{Error, Fingerprint, Key, Name};
 
 /// A definition: name, behaviour and configuration.
 #[derive(Clone)]

@@ -2,7 +2,18 @@
 
 use std::{fmt, marker::PhantomData};
 
-use crate::workflow::body::wait::{IsSaid, Said, WithoutItsKey};
+/// Marker: the wait has every key it needs.
+#[derive(Debug)]
+pub struct Said;
+
+/// Marker: the wait must still name its key, because the event has a topic for each key.
+#[derive(Debug)]
+pub struct WithoutItsKey;
+
+/// The markers with which a wait can be awaited.
+pub trait IsSaid {}
+
+impl IsSaid for Said {}
 
 /// A wait for an event whose key has several fields, of the types `F`: `#[event(key = (tenant, order))]`.
 /// `K` says whether the wait must still name its key.

@@ -1,11 +1,13 @@
-//! Event types, and how their events are queued and published.
+//! Event types, and how their events are queued and published. Topics and workflows both build on this
+//! module.
+
+pub(crate) mod key;
+pub(crate) mod topic;
 
 use serde::Serialize;
 
-use crate::{
-    system::topics::{Deliver, From, TopicOptions},
-    values::{literal, stored::Codec},
-};
+use self::topic::{Deliver, From, TopicOptions};
+use crate::values::{literal, stored::Codec};
 
 /// An event that can be sent to a run: a type with `#[derive(Event)]`.
 #[diagnostic::on_unimplemented(
@@ -68,10 +70,10 @@ pub trait AnyKey: Event {}
 /// The options of an event type, as `#[event(..)]` sets them.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct EventOptions {
-    pub(in crate::workflow) keep: Keep,
-    pub(in crate::workflow) max_queued: u64,
-    pub(in crate::workflow) expires_ms: u64,
-    pub(in crate::workflow) unread: Unread,
+    pub(crate) keep: Keep,
+    pub(crate) max_queued: u64,
+    pub(crate) expires_ms: u64,
+    pub(crate) unread: Unread,
     is_topic: bool,
     topic: TopicOptions,
 }
@@ -79,7 +81,7 @@ pub struct EventOptions {
 /// The events of a type that are kept until one is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::workflow) enum Keep {
+pub(crate) enum Keep {
     /// All events, in order.
     All,
     /// The last event.
@@ -91,7 +93,7 @@ pub(in crate::workflow) enum Keep {
 /// The fate of unread events when their run ends (D1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::workflow) enum Unread {
+pub(crate) enum Unread {
     /// They become dead letters.
     DeadLetter,
     /// They are dropped and counted.
@@ -220,10 +222,10 @@ impl EventOptions {
 /// An event type that a workflow accepts, without its Rust type.
 #[derive(Clone, Copy, Debug)]
 pub struct EventCode {
-    pub(in crate::workflow) name: &'static str,
-    pub(in crate::workflow) options: EventOptions,
+    pub(crate) name: &'static str,
+    pub(crate) options: EventOptions,
     /// Reads an event and returns its key. The error has the path and the reason.
-    pub(in crate::workflow) read: fn(&[u8]) -> Result<Option<String>, String>,
+    pub(crate) read: fn(&[u8]) -> Result<Option<String>, String>,
 }
 
 impl EventCode {
