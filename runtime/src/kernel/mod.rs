@@ -201,6 +201,11 @@ impl Kernel {
         self.shared.outpost()
     }
 
+    /// Returns 64 random bits of the driver (X1).
+    pub fn random(&self) -> u64 {
+        self.shared.driver.random()
+    }
+
     /// Returns the kernel's time, which never goes back (A5).
     pub fn now(&self) -> Millis {
         self.shared.time.now()

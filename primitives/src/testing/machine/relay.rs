@@ -10,7 +10,7 @@ use std::{
     pin::pin,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll, Waker},
     time::Duration,
@@ -19,6 +19,7 @@ use std::{
 use drystone_runtime::{Call, Kernel, driver::Task};
 
 use super::{
+    driver::spread,
     executor::{Executor, Process},
     patience::Patience,
     running::Running,
@@ -35,12 +36,15 @@ pub(crate) struct Relay {
     /// The kernel of the process that runs now, or ran last. Callers need not know which process that is.
     kernel: Arc<Mutex<Option<(Process, Kernel)>>>,
     trial: Option<Arc<Trial>>,
+    /// How many random numbers the test's own code has drawn. The processes of the world count apart, because
+    /// a crash changes how many they draw.
+    drawn: Arc<AtomicU64>,
 }
 
 impl Relay {
     pub(in crate::testing) fn new(executor: Executor, patience: Duration, trial: Option<Arc<Trial>>) -> Self {
         let outside = executor.process();
-        Self { executor, outside, patience, kernel: Arc::default(), trial }
+        Self { executor, outside, patience, kernel: Arc::default(), trial, drawn: Arc::default() }
     }
 
     pub(in crate::testing) fn set_kernel(&self, kernel: Option<(Process, Kernel)>) {
@@ -155,6 +159,11 @@ impl Passage for Relay {
 
     fn repeats(&self) -> bool {
         self.trial.as_ref().is_some_and(|trial| trial.repeats())
+    }
+
+    fn random(&self) -> u64 {
+        // Relaxed is enough: every draw needs a different number, in any order.
+        spread(self.drawn.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     fn carry(&self, task: Task) -> Task {
