@@ -4,6 +4,8 @@ mod app;
 mod primitive;
 mod services;
 mod syntax;
+#[cfg(feature = "cron")]
+mod time_zones;
 mod workflow;
 
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
@@ -290,6 +292,14 @@ pub fn d(input: TokenStream) -> TokenStream {
         [] => error("a duration is missing; write for example d!(\"5s\")", Span::call_site()),
         [first, ..] => error("only a text literal can be checked here; write for example d!(\"5s\")", first.span()),
     }
+}
+
+/// The names of all time zones, for `drystone` alone.
+#[cfg(feature = "cron")]
+#[doc(hidden)]
+#[proc_macro]
+pub fn __time_zone_names(_: TokenStream) -> TokenStream {
+    time_zones::names().into()
 }
 
 fn parse(literal: &Literal) -> Result<u64, String> {
