@@ -306,7 +306,7 @@ fn parse(literal: &Literal) -> Result<u64, String> {
     let source = literal.to_string();
     let text = source.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     let text = text.ok_or_else(|| format!("`{source}` has no unit; write for example \"5s\""))?;
-    syntax::duration::parse(text)
+    syntax::options::millis(text)
 }
 
 /// Generates `::core::time::Duration::from_millis(millis)`.

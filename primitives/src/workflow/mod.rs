@@ -287,6 +287,8 @@ pub(crate) use self::{
     body::heartbeat::Heart,
     record::{Parent as Waiter, inline_journal::entries_in},
 };
+pub use drystone_syntax::names::{FLOW_METHODS, RUN_VERBS};
+
 pub use self::{
     body::{
         call::CannotFail,
@@ -294,7 +296,7 @@ pub use self::{
         combine::{All, Both, Either, Race, join, join_all, race},
         continue_as::ContinueAs,
         durable::{AwaitDurable, Block, Durable, Elapsed, Within, assume_durable, block},
-        flow::{FLOW_METHODS, Flow},
+        flow::Flow,
         heartbeat::Heartbeat,
         permit::{CaughtPermit, HeldPermit, PermitWait},
         sleep::Sleep,
@@ -313,8 +315,8 @@ pub use self::{
         event::{AnyKey, Event, EventCode, EventOf, EventOptions, KeyedTopic, TopicEvent},
         event_key::{KeyOf, Several, key_of_fields},
         generated::{
-            Initial, RUN_VERBS, at_once, event_of, execute, is_named_once, read_option, read_run_error, recorded,
-            recorded_result, result, try_result,
+            Initial, at_once, event_of, execute, is_named_once, read_option, read_run_error, recorded, recorded_result,
+            result, try_result,
         },
         options::Options,
         policy::Policy,
