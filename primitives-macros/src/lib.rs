@@ -4,6 +4,8 @@ mod app;
 mod primitive;
 mod services;
 mod syntax;
+#[cfg(feature = "cron")]
+mod time_zones;
 mod workflow;
 
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
@@ -292,11 +294,19 @@ pub fn d(input: TokenStream) -> TokenStream {
     }
 }
 
+/// The names of all time zones, for `drystone` alone.
+#[cfg(feature = "cron")]
+#[doc(hidden)]
+#[proc_macro]
+pub fn __time_zone_names(_: TokenStream) -> TokenStream {
+    time_zones::names().into()
+}
+
 fn parse(literal: &Literal) -> Result<u64, String> {
     let source = literal.to_string();
     let text = source.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     let text = text.ok_or_else(|| format!("`{source}` has no unit; write for example \"5s\""))?;
-    syntax::duration::parse(text)
+    syntax::options::millis(text)
 }
 
 /// Generates `::core::time::Duration::from_millis(millis)`.

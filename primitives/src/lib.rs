@@ -206,7 +206,7 @@ pub mod author {
             action_ended, applied, created, fold, folded, hook_ended, made, not_a_verb, nothing, returned, sendable,
             taken,
         },
-        handler::{COMMON_VERBS, define},
+        handler::define,
         primitive::{
             Action, Acts, App, Code, Create, Given, HookCode, HookRun, Making, OfKind, Pure, Running, Runs, TakenBy,
             Thrown,
@@ -214,4 +214,5 @@ pub mod author {
         system::topics::{publish, topic, topic_of},
         values::stored::{Codec, Fieldless, decode, encode, fieldless, stored, stored_error},
     };
+    pub use drystone_syntax::names::COMMON_VERBS;
 }

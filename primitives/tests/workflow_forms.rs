@@ -1,9 +1,6 @@
 //! What can be written in a workflow. Most of it is shown by compiling.
 
-use drystone::{
-    Event, Failure, Flow, Primitives, Provide, Runtime, Services, Workflow, durable, join_all, workflow,
-    workflow::{FLOW_METHODS, RUN_VERBS},
-};
+use drystone::{Event, Failure, Flow, Primitives, Provide, Runtime, Services, Workflow, durable, join_all, workflow};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -291,14 +288,4 @@ async fn a_step_is_a_plain_function_elsewhere() {
     let charge = Checkout::charge(Card("4242".into()), 7, &Payments).await.unwrap();
     assert_eq!(charge, Charge { id: 7 });
     assert!(matches!(Checkout::charge(Card(String::new()), 7, &Payments).await, Err(PayError::Declined)));
-}
-
-#[path = "../../primitives-macros/src/workflow/reserved.rs"]
-#[allow(dead_code)]
-mod reserved;
-
-#[test]
-fn the_macro_knows_which_names_are_taken() {
-    assert_eq!(reserved::FLOW_METHODS, FLOW_METHODS);
-    assert_eq!(reserved::RUN_VERBS, RUN_VERBS);
 }

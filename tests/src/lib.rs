@@ -8,7 +8,6 @@ pub mod held;
 #[cfg(feature = "load")]
 pub mod load;
 pub mod log_lines;
-pub mod picture;
 #[cfg(any(feature = "crash", feature = "load"))]
 mod refuse;
 #[cfg(feature = "sim")]

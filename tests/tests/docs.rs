@@ -61,6 +61,20 @@ fn every_answer_names_a_test_and_every_test_it_names_is_there() {
     assert!(!is_test("workflow_time", "no_such_test"));
 }
 
+#[test]
+fn every_test_that_the_page_of_events_names_is_there() {
+    let page = fs::read_to_string(root().join("primitives/src/system/topics/which_event_goes_where.rs")).unwrap();
+    let code = page.split('`').skip(1).step_by(2).filter(|code| !code.contains([' ', '<', '(']));
+    let tests: Vec<_> = code
+        .filter_map(|code| code.split_once("::"))
+        .filter(|(file, _)| file.starts_with(char::is_lowercase))
+        .collect();
+    assert!(tests.len() >= 12, "{} tests are named", tests.len());
+    for (file, function) in tests {
+        assert!(is_test(file, function), "there is no test `{function}` in tests/tests/{file}.rs");
+    }
+}
+
 /// The laws in order: for each the text after `### `, up to the next heading.
 fn laws() -> Vec<String> {
     let text = fs::read_to_string(root().join("LAWS.md")).unwrap();

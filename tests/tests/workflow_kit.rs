@@ -204,6 +204,42 @@ async fn what_is_right_comes_through_a_crash_at_every_commit() {
     assert_eq!(survived.runs, 4 + 2 * survived.commits);
 }
 
+/// Starts three runs under new keys, and returns the keys in order.
+async fn new_keys(setup: Setup<()>) -> Vec<String> {
+    let (world, _) = started(setup).await;
+    let mut keys = Vec::new();
+    for cents in [100, 200, 300] {
+        keys.push(world.client().checkout("order-").start_new(cents).await.unwrap());
+        world.advance(d!("1s")).await;
+    }
+    keys
+}
+
+/// X1, L2
+#[tokio::test]
+async fn new_keys_are_the_same_in_two_worlds() {
+    let keys = new_keys(World::memory()).await;
+    assert_eq!(BTreeSet::from_iter(&keys).len(), 3, "{keys:?}");
+    assert!(keys.iter().all(|key| key.starts_with("order-")), "{keys:?}");
+    assert_eq!(new_keys(World::memory()).await, keys);
+    assert_eq!(new_keys(World::sqlite()).await, keys);
+}
+
+/// X1, L2: the crash does not change which keys are drawn.
+#[tokio::test]
+async fn new_keys_are_the_same_after_a_crash() {
+    crash_everywhere(new_keys).await.unwrap();
+}
+
+/// L2
+#[tokio::test]
+async fn a_world_on_a_kept_file_makes_keys_without_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = || World::sqlite_at(folder.path().join("kept.db"));
+    let (earlier, later) = (new_keys(setup()).await, new_keys(setup()).await);
+    assert_eq!(BTreeSet::from_iter(earlier.iter().chain(&later)).len(), 6, "{earlier:?} {later:?}");
+}
+
 /// X1
 #[tokio::test]
 async fn a_step_that_charges_twice_is_found_at_the_commit_that_would_have_kept_it() {

@@ -2,6 +2,8 @@
 //! from another crate is not listed: generated code takes the same facts from the items of that kind's
 //! module.
 
+use drystone_syntax::names::COMMON_VERBS;
+
 use super::suggest;
 
 /// A built-in kind.
@@ -129,22 +131,6 @@ const KINDS: &[Known] = &[
 
 /// The `hook` of a kind without a hook. No attribute has this name.
 const NO_HOOK: &str = "";
-
-/// The methods of every handle. No action may have such a name.
-const COMMON_VERBS: &[&str] = &[
-    "start",
-    "start_with",
-    "replace",
-    "state",
-    "status",
-    "destroy",
-    "force_destroy",
-    "key",
-    "explain",
-    "view",
-    "unpark",
-    "address",
-];
 
 impl Known {
     pub(crate) fn named(name: &str) -> Option<&'static Self> {

@@ -5,7 +5,7 @@
 use proc_macro2::{Delimiter, Group, Ident, Literal, TokenStream, TokenTree};
 use quote::quote_spanned;
 
-use super::{diagnostics::Mistakes, duration};
+use super::{diagnostics::Mistakes, options::millis};
 
 /// The methods whose string literal is a duration.
 const TAKERS: &[&str] = &["alarm_in"];
@@ -73,7 +73,7 @@ pub(crate) fn sets_alarm(tokens: TokenStream) -> Option<Ident> {
 /// Turns a literal into a `Duration`. Reports a mistake and uses zero if the literal is no duration.
 pub(crate) fn constant(literal: &Literal, mistakes: &mut Mistakes) -> TokenStream {
     let source = literal.to_string();
-    let millis = duration::parse(source.trim_matches('"')).unwrap_or_else(|wrong| {
+    let millis = millis(source.trim_matches('"')).unwrap_or_else(|wrong| {
         mistakes.at(literal, wrong);
         0
     });

@@ -2,7 +2,6 @@
 
 pub(crate) mod attribute;
 pub(crate) mod diagnostics;
-pub(crate) mod duration;
 pub(crate) mod function;
 pub(crate) mod hook_options;
 pub(crate) mod kinds;

@@ -1,6 +1,7 @@
 //! Checks the options of the built-in kinds that are literals. The kind checks constants itself, in a
 //! `const`.
 
+use drystone_syntax::duration;
 use proc_macro2::Ident;
 use quote::ToTokens;
 use syn::Lit;
@@ -8,7 +9,6 @@ use syn::Lit;
 use super::{
     attribute::{Given, Setting},
     diagnostics::Mistakes,
-    duration,
     kinds::Value,
     suggest, types,
 };
@@ -75,7 +75,7 @@ fn literal(expected: Value, value: &Lit) -> Result<(), String> {
             Ok(_) => Ok(()),
             Err(error) => Err(error.to_string()),
         },
-        (Value::Duration, Lit::Str(text)) => match duration::parse(&text.value())? {
+        (Value::Duration, Lit::Str(text)) => match millis(&text.value())? {
             0 => Err("this must be longer than nothing; write for example \"5s\"".to_owned()),
             _ => Ok(()),
         },
@@ -95,11 +95,12 @@ fn is_not(expected: Value) -> String {
 
 /// Checks a pause: `"1m"`, or `"1s..1m"` for a doubling one.
 pub(crate) fn pause(text: &str) -> Result<(), String> {
-    let Some((first, last)) = text.split_once("..") else { return duration::parse(text).map(drop) };
-    if duration::parse(first)? > duration::parse(last)? {
-        return Err("the first pause is longer than the last; write for example \"1s..1m\"".to_owned());
-    }
-    Ok(())
+    duration::pause(text).map(drop).map_err(|wrong| wrong.message_of(text))
+}
+
+/// Reads a duration. The error says what is wrong and what to write instead.
+pub(crate) fn millis(text: &str) -> Result<u64, String> {
+    duration::millis(text).map_err(|wrong| wrong.message_of(text))
 }
 
 /// Cron schedules need the tz database, so they are behind a feature.

@@ -8,8 +8,8 @@ use syn::{FnArg, ImplItemFn, PatType, Signature, Type};
 use super::{
     attribute::{Given, Setting},
     diagnostics::Mistakes,
-    duration,
     function::strip_reference,
+    options::millis,
     parameter::{self, Parameter},
     types,
 };
@@ -105,7 +105,7 @@ pub(crate) fn refuse(form: &str, signature: &Signature, mistakes: &mut Mistakes)
 pub(crate) fn check_timeout(noun: &Noun, settings: &[Setting], mistakes: &mut Mistakes) {
     for setting in settings.iter().filter(|setting| setting.name == "timeout") {
         if let Some(value @ Given::Literal(syn::Lit::Str(text))) = &setting.value
-            && duration::parse(&text.value()).is_ok_and(|millis| millis > LIMIT_MILLIS)
+            && millis(&text.value()).is_ok_and(|millis| millis > LIMIT_MILLIS)
         {
             let message = format!("nobody else writes while {} runs: its `timeout` is \"10s\" at most", noun.full);
             mistakes.at(value, message);

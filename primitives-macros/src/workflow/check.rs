@@ -1,6 +1,8 @@
 //! Checks between the parts of a workflow. Each part was already checked alone when it was read.
 
-use super::{model::Model, reserved, undo};
+use drystone_syntax::names;
+
+use super::{model::Model, undo};
 use crate::syntax::{diagnostics::Mistakes, types};
 
 pub(super) fn check(model: &Model, mistakes: &mut Mistakes) {
@@ -46,12 +48,12 @@ fn check_tick(model: &Model, mistakes: &mut Mistakes) {
 
 /// Returns the owner of the method that a step of this name would be confused with.
 pub(super) fn hides_step(name: &str) -> Option<&'static str> {
-    if reserved::FLOW_METHODS.contains(&name) {
+    if names::FLOW_METHODS.contains(&name) {
         return Some("`Flow`");
     }
-    reserved::EVERY_VALUE.contains(&name).then_some("every value")
+    names::EVERY_VALUE.contains(&name).then_some("every value")
 }
 
 pub(super) fn is_verb(name: &str) -> bool {
-    reserved::RUN_VERBS.contains(&name)
+    names::RUN_VERBS.contains(&name)
 }

@@ -9,7 +9,6 @@ mod event;
 mod expand;
 mod fallback;
 mod model;
-mod reserved;
 mod role;
 mod signature;
 mod step;

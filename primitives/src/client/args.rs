@@ -12,7 +12,7 @@ use crate::{
 const TEXT_BYTES: usize = 256;
 
 /// Parameters that are being encoded.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Args {
     text: Vec<u8>,
     error: Option<String>,

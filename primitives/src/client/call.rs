@@ -40,6 +40,10 @@ pub(crate) trait Transport: Send + Sync {
     /// Asks the kernel for something that is not a call. `ask` keeps its own answer. It may run again if its
     /// error says that the answer was lost.
     fn carry<'a>(&'a self, ask: &'a (dyn Fn(Kernel) -> Asking + Send + Sync)) -> Carried<'a>;
+
+    /// Returns 64 bits for a caller that needs random ones. They do not depend on crashes: a caller that is
+    /// repeated with a crash draws the same bits.
+    fn random(&self) -> u64;
 }
 
 /// A question to a kernel.
@@ -76,6 +80,16 @@ impl Desk {
     /// Returns the address of a key of a definition.
     pub fn address(&self, definition: impl Into<Name>, key: impl AsRef<[u8]>) -> Address {
         Address { desk: self.clone(), definition: definition.into(), key: Bytes::copy_from_slice(key.as_ref()) }
+    }
+
+    /// Returns 64 random bits of the driver, so that a test kit decides what is drawn.
+    pub(crate) fn random(&self) -> Result<u64, Error> {
+        match &self.line {
+            Line::Outside(kernel) => Ok(kernel.random()),
+            Line::Through(passage) => Ok(passage.random()),
+            Line::Inside(cx) => cx.outpost().random().ok_or(Error::Closing),
+            Line::Body => Err(in_a_body()),
+        }
     }
 
     /// Makes a call. Each kind of line has a future of its own, so that the future of a plain call stays as

@@ -1,9 +1,20 @@
 //! Times by the wall clock: a cron expression in a time zone.
 //!
-//! The expression is parsed here, because it is a constant that is read at compile time and stored as a part
-//! of the configuration. Everything about time zones comes from jiff and the database that it brings along,
-//! so that every machine knows the same zones. A stored schedule follows the database of the binary that
-//! runs it.
+//! Everything about time zones comes from jiff and the database that it brings along, so that every machine
+//! knows the same zones. A stored schedule follows the database of the binary that runs it.
+//!
+//! # Why expressions are read by hand
+//! croner reads the same expressions, and the tests compare the times of both. It is not used here for three
+//! reasons:
+//! - **Compile errors.** A `Cron` is a constant. `const fn`s read its expression, so that a mistake is a compile
+//!   error wherever the constant stands, in an attribute or beside it. croner reads expressions at run time,
+//!   with memory from the heap.
+//! - **Counts.** Times that passed while nothing ran are counted and skipped in a few steps, from the masks of
+//!   the fields. croner walks through them one by one: a year of `* * * * * *` is 31 million steps in a turn.
+//! - **Changed clocks.** On the day of a jump croner repeats a time of the day that came before the jump. Here
+//!   a time of the day comes once a day (C1).
+//!
+//! The masks also give the stored form of an expression, by which two are compared.
 
 mod calendar;
 mod expression;
@@ -130,7 +141,7 @@ impl Zone {
         // The database of the binary, never that of the machine, because all workers must agree.
         static DATABASE: std::sync::LazyLock<jiff::tz::TimeZoneDatabase> =
             std::sync::LazyLock::new(jiff::tz::TimeZoneDatabase::bundled);
-        DATABASE.get(self.name()).expect("all names are in the database")
+        DATABASE.get(self.name()).expect("the list of names is made from this database")
     }
 }
 

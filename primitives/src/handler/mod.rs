@@ -36,7 +36,6 @@ use crate::{
 };
 
 pub(crate) use running::is_asked_for;
-pub use verbs::COMMON_VERBS;
 
 /// The handler of one definition.
 pub(crate) struct Author<T: OfKind, D, A> {

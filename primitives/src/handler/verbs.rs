@@ -30,22 +30,6 @@ pub(super) enum Verb {
 /// The verbs of every entity.
 pub(super) const OWN_VERBS: &[&str] = &["start", "replace", "state", "status", "destroy", "force_destroy"];
 
-/// The methods of every handle. No action and no constructor may have one of these names.
-pub const COMMON_VERBS: &[&str] = &[
-    "start",
-    "start_with",
-    "replace",
-    "state",
-    "status",
-    "destroy",
-    "force_destroy",
-    "key",
-    "explain",
-    "view",
-    "unpark",
-    "address",
-];
-
 impl<T: OfKind, D, A> Author<T, D, A> {
     pub(super) fn verb(&self, name: &str) -> Option<Verb> {
         Some(match name {

@@ -60,9 +60,9 @@
 //! - While the test's own code runs, the world stands still; while the test awaits something of the world,
 //!   the world runs. A call is answered when nothing is left to do at that time: after `put(..).await`, all
 //!   immediate consequences of the call have happened.
-//! - Nothing is random except the keys that `start_new` makes: a test on one thread (`#[tokio::test]`, or
-//!   [`block_on`] in a plain `#[test]`) does the same every time. A world also works on several threads;
-//!   then the order in which they ask decides.
+//! - Nothing is random, and the keys that `start_new` makes are the same every time: a test on one thread
+//!   (`#[tokio::test]`, or [`block_on`] in a plain `#[test]`) does the same in each run. A world also works on
+//!   several threads; then the order in which they ask decides.
 //! - The world does not wait for code that waits for something else than the world: a [`Latch`], a real
 //!   timer, a socket. Time passes without that code. Fakes that take time get it from [`Setup::clock`].
 //! - A test that would wait forever panics and says why: if code spins, or if nothing moves for a while of

@@ -284,6 +284,7 @@ pub mod what_happens_when;
 #[cfg(feature = "cron")]
 pub use self::definition::tick::{IsTick, ScheduleStatus, Tick, takes_tick};
 pub(crate) use self::{body::heartbeat::Heart, record::inline_journal::entries_in};
+pub use drystone_syntax::names::{FLOW_METHODS, RUN_VERBS};
 pub use self::{
     body::{
         call::CannotFail,
@@ -291,7 +292,7 @@ pub use self::{
         combine::{All, Both, Either, Race, join, join_all, race},
         continue_as::ContinueAs,
         durable::{AwaitDurable, Block, Durable, Elapsed, Within, assume_durable, block},
-        flow::{FLOW_METHODS, Flow},
+        flow::Flow,
         heartbeat::Heartbeat,
         permit::{CaughtPermit, HeldPermit, PermitWait},
         sleep::Sleep,
@@ -308,8 +309,8 @@ pub use self::{
     },
     definition::{
         generated::{
-            Initial, RUN_VERBS, at_once, event_of, execute, is_named_once, read_option, read_run_error, recorded,
-            recorded_result, result, try_result,
+            Initial, at_once, event_of, execute, is_named_once, read_option, read_run_error, recorded, recorded_result,
+            result, try_result,
         },
         options::Options,
         policy::Policy,

@@ -203,6 +203,11 @@ impl Kernel {
         self.shared.weak_kernel()
     }
 
+    /// Returns 64 random bits of the driver (X1).
+    pub fn random(&self) -> u64 {
+        self.shared.driver.random()
+    }
+
     /// Returns the kernel's time, which never goes back (A5).
     pub fn now(&self) -> Millis {
         self.shared.time.now()

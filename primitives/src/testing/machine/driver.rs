@@ -49,6 +49,11 @@ impl Driver for WorldDriver {
     }
 
     fn random(&self) -> u64 {
-        self.executor.state().number().wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        spread(self.executor.state().number())
     }
+}
+
+/// Spreads a counted number over 64 bits, in place of a random one.
+pub(super) fn spread(number: u64) -> u64 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

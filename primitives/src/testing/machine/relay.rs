@@ -10,7 +10,7 @@ use std::{
     pin::pin,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll, Waker},
     time::Duration,
@@ -19,6 +19,7 @@ use std::{
 use drystone_runtime::{Call, Kernel, driver::Task};
 
 use super::{
+    driver::spread,
     executor::{Executor, Process},
     patience::Patience,
     running::Running,
@@ -39,12 +40,15 @@ pub(crate) struct Relay {
     /// The kernel of the process that runs now, or ran last. Callers do not see a change of the process.
     kernel: Arc<Mutex<Option<(Process, Kernel)>>>,
     trial: Option<Arc<Trial>>,
+    /// How many random numbers the test's own code has drawn. The processes of the world count apart, because
+    /// a crash changes how many they draw.
+    drawn: Arc<AtomicU64>,
 }
 
 impl Relay {
     pub(in crate::testing) fn new(executor: Executor, patience: Duration, trial: Option<Arc<Trial>>) -> Self {
         let outside = executor.process();
-        Self { executor, outside, patience, kernel: Arc::default(), trial }
+        Self { executor, outside, patience, kernel: Arc::default(), trial, drawn: Arc::default() }
     }
 
     pub(in crate::testing) fn set_kernel(&self, kernel: Option<(Process, Kernel)>) {
@@ -175,6 +179,11 @@ impl Relay {
 }
 
 impl Transport for Relay {
+    fn random(&self) -> u64 {
+        // Relaxed is enough: every draw needs a different number, in any order.
+        spread(self.drawn.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
     /// Makes a call, twice if the trial repeats calls. In a trial the call gets an idempotency key, so that it
     /// can be made again.
     fn call(&self, call: Call) -> Answer {

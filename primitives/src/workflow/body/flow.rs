@@ -224,30 +224,3 @@ impl<W: Workflow> fmt::Debug for Flow<W> {
         write!(out, "Flow({:?})", self.core)
     }
 }
-
-/// The methods of [`Flow`], and `continue_as`, which every body has beside its steps. No step may have one
-/// of these names, because the method would hide the step.
-pub const FLOW_METHODS: &[&str] = &[
-    "run",
-    "try_run",
-    "sleep",
-    "sleep_until",
-    "wait_for",
-    "wait_until",
-    "publish",
-    "update",
-    "look",
-    "now",
-    "random",
-    "uuid",
-    "key",
-    "key_text",
-    "clone",
-    "call",
-    "try_call",
-    "child",
-    "client",
-    "permit",
-    "version",
-    "continue_as",
-];

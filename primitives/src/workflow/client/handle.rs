@@ -147,11 +147,18 @@ impl Starting {
     /// Starts a run under a new key, which begins with the handle's key, and returns the new key. An
     /// idempotency key has no use here: it belongs to one key, and each call makes another key.
     pub async fn start_new<W: Workflow>(handle: Handle<W>, input: Args) -> Result<String, CallError<StartError>> {
-        let chance = || std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ());
-        let key = format!("{}{:016x}{:016x}", String::from_utf8_lossy(handle.key()), chance(), chance());
-        let address = handle.address().desk().address(handle.address().definition().to_owned(), &key);
-        Call::<(), StartError>::new(&address, "start", input, decode, decode).await?;
-        Ok(key)
+        let desk = handle.address().desk();
+        loop {
+            let (high, low) = (desk.random()?, desk.random()?);
+            let key = format!("{}{high:016x}{low:016x}", String::from_utf8_lossy(handle.key()));
+            let address = desk.address(handle.address().definition().to_owned(), &key);
+            match Call::<(), StartError>::new(&address, "start", input.clone(), decode, decode).await {
+                // Worlds of the test kit draw equal keys, so a kept file may have a run of an earlier world.
+                Err(CallError::Failed(StartError::AlreadyExists { .. })) => {}
+                Err(error) => return Err(error),
+                Ok(()) => return Ok(key),
+            }
+        }
     }
 
     /// Schedules a key: from now on a run starts at each time of the wall clock. Returns `false` if the key

@@ -15,43 +15,6 @@ use crate::{
     workflow::{EventCode, EventOf, Execute, RunError},
 };
 
-/// The verbs of a run. No query may have one of these names, because it would hide the verb.
-pub const RUN_VERBS: &[&str] = &[
-    "start",
-    "start_or_get",
-    "execute",
-    "start_new",
-    "start_with",
-    "send_or_start",
-    "result",
-    "try_result",
-    "status",
-    "state",
-    "send",
-    "events",
-    "events_after",
-    "cancel",
-    "terminate",
-    "resume",
-    "history",
-    "destroy",
-    "force_destroy",
-    "key",
-    "explain",
-    "view",
-    "unpark",
-    "address",
-    "schedule",
-    "unschedule",
-    "schedule_status",
-    "pause",
-    "resume_shifted",
-    "restart",
-    "restart_with",
-    "restart_from",
-    "cancel_abandoning_steps",
-];
-
 /// The state that a run begins with.
 #[diagnostic::on_unimplemented(
     message = "the workflow state `{Self}` has no initial value",

@@ -46,6 +46,11 @@ impl WeakKernel {
         self.living().map(|shared| shared.driver.monotonic())
     }
 
+    /// Returns 64 random bits of the driver; `None` when the kernel has ended.
+    pub fn random(&self) -> Option<u64> {
+        self.living().map(|shared| shared.driver.random())
+    }
+
     /// Waits for `span`. Returns at once when the kernel has ended.
     pub async fn sleep(&self, span: Duration) {
         let sleep = self.living().map(|shared| shared.driver.sleep_until(shared.driver.monotonic() + span));

@@ -1,10 +1,24 @@
 //! Names that an author's function cannot have, because another method already has them.
-//!
-//! This file has only constants, so that a test of the library can include it and compare the lists with the
-//! real methods.
 
-/// The methods of `Flow`. A step of such a name could never be called.
-pub(crate) const FLOW_METHODS: &[&str] = &[
+/// The methods of every handle. No action and no constructor may have one of these names.
+pub const COMMON_VERBS: &[&str] = &[
+    "start",
+    "start_with",
+    "replace",
+    "state",
+    "status",
+    "destroy",
+    "force_destroy",
+    "key",
+    "explain",
+    "view",
+    "unpark",
+    "address",
+];
+
+/// The methods of `Flow`, and `continue_as`, which every body has beside its steps. No step may have one of these
+/// names, because the method would hide the step.
+pub const FLOW_METHODS: &[&str] = &[
     "run",
     "try_run",
     "sleep",
@@ -30,10 +44,10 @@ pub(crate) const FLOW_METHODS: &[&str] = &[
 ];
 
 /// Methods that any value has. They would hide a step in the same way.
-pub(crate) const EVERY_VALUE: &[&str] = &["into", "try_into", "to_owned", "within"];
+pub const EVERY_VALUE: &[&str] = &["into", "try_into", "to_owned", "within"];
 
-/// The verbs of a run. A query of such a name would hide the verb.
-pub(crate) const RUN_VERBS: &[&str] = &[
+/// The verbs of a run. No query and no update may have one of these names, because it would hide the verb.
+pub const RUN_VERBS: &[&str] = &[
     "start",
     "start_or_get",
     "execute",
