@@ -13,6 +13,7 @@ pub mod picture;
 mod refuse;
 #[cfg(feature = "sim")]
 pub mod sim;
+pub mod sources;
 pub mod typed;
 pub mod world;
 

@@ -1,9 +1,10 @@
 //! Answers to the question of what happens to a run: when the process dies, the code changes, time runs out
 //! or something comes twice, and when a caller ends, pauses or restarts the run.
 //!
-//! Every answer has a link to its proof: `file::test` is a function in `tests/tests/file.rs`. Run it with
-//! `cargo test --test file test`. The tests are not part of the crate, so the links lead into the checkout
-//! from which `cargo doc` built these pages. A test checks that all linked tests exist.
+//! Every answer has a link to its proof: `program::test` is a function in `tests/tests/program.rs` or in the
+//! folder `tests/tests/program`. Run it with `cargo test --test program test`. The tests are not part of the
+//! crate, so the links lead into the checkout from which `cargo doc` built these pages. A test checks that
+//! all linked tests exist.
 //!
 //! # The process dies
 //!
