@@ -147,7 +147,7 @@
 //!   [`workflow_heartbeats::silence_beyond_its_limit_fails_the_attempt_and_a_slow_one_that_beats_is_left_alone`][workflow_heartbeats]
 //! - **for a wait**: the wait ends as an [`EventTimeout`](super::EventTimeout), once and in every replay. A
 //!   later event stays queued for the next wait.
-//!   [`workflow_events::a_wait_that_timed_out_leaves_the_next_event_to_the_next_wait`][workflow_events]
+//!   [`workflow_events::a_timed_out_wait_leaves_the_event_to_the_next_wait`][workflow_events]
 //! - **for the whole run**: use a `select!` of its work and a sleep. The loser is dropped where it is,
 //!   together with its running steps, whose results are not recorded.
 //!   [`workflow_time::a_race_has_one_winner_and_its_losers_are_let_go_in_the_same_commit`][workflow_time]
@@ -352,7 +352,7 @@
 //! [workflow_children]: ../../../../../tests/tests/workflow_children.rs
 //! [workflow_crashes]: ../../../../../tests/tests/workflow_crashes.rs
 //! [workflow_cron]: ../../../../../tests/tests/workflow_cron.rs
-//! [workflow_events]: ../../../../../tests/tests/workflow_events.rs
+//! [workflow_events]: ../../../../../tests/tests/workflow_events/main.rs
 //! [workflow_generations]: ../../../../../tests/tests/workflow_generations.rs
 //! [workflow_heartbeats]: ../../../../../tests/tests/workflow_heartbeats.rs
 //! [workflow_kit]: ../../../../../tests/tests/workflow_kit.rs

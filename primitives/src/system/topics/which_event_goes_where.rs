@@ -7,7 +7,7 @@
 //!
 //! | what happens | where the event is then | shown by |
 //! |---|---|---|
-//! | an event is sent to a run that waits for it | taken, in the commit that stores it | `workflow_events::an_event_that_is_waited_for_is_taken_in_the_commit_that_stores_it` |
+//! | an event is sent to a run that waits for it | taken, in the commit that stores it | `workflow_events::an_awaited_event_is_taken_in_the_commit_that_stores_it` |
 //! | an event is sent to a run that does not wait for it, or not yet | in the queue of the run, in order | `workflow_events::events_sent_before_their_waits_are_all_taken_in_order` |
 //! | an event is sent to a run that has ended or does not exist | nowhere: the sender gets an error | `workflow_events::unknown_and_ended_runs_take_no_events` |
 //! | the run ends while the event is queued | a dead letter by default; discarded and counted, or published, if `on_terminated` says so | `workflow_lifecycle::events_that_nobody_took_are_dead_letters_when_the_run_ends`, `dead_events::what_a_run_did_not_take_goes_where_its_type_says`, `dead_events::what_is_discarded_is_counted_and_told` |
