@@ -103,7 +103,7 @@
 //!   with the path. A new field with `#[serde(default)]` is no such change.
 //!   [`workflow_changes::an_input_or_an_outcome_that_todays_types_cannot_read_stops_the_run_and_is_kept`][workflow_changes]
 //! - **A pending step became transactional**: it is executed as a transactional step.
-//!   [`workflow_transactions::a_step_that_waits_becomes_transactional_with_the_code_and_a_long_input_is_found`][workflow_transactions]
+//!   [`workflow_transactions::a_step_that_waits_becomes_transactional_with_the_code`][workflow_transactions]
 //! - **The type of the state was changed**: the replay makes the state anew. Until the run next moves,
 //!   queries answer that the state cannot be read. A `#[cancelled]` body begins with the stored state. A
 //!   run that is cancelled before its next move is therefore stopped, with the path, until code comes that
@@ -198,7 +198,7 @@
 //!   [`workflow_undo::an_undo_that_takes_the_input_is_due_where_nobody_knows_the_outcome_and_not_where_it_failed`][workflow_undo],
 //!   [`workflow_undo::a_step_that_lost_a_race_while_it_ran_is_undone_and_one_that_never_began_is_not`][workflow_undo]
 //! - **while a transactional step is on its way**: after `terminate` its rows do not appear any more.
-//!   [`workflow_transactions::a_run_that_is_terminated_while_its_transaction_is_on_its_way_books_nothing_after_that`][workflow_transactions]
+//!   [`workflow_transactions::a_run_terminated_during_its_transaction_books_nothing`][workflow_transactions]
 //! - **when it has ended**, or for the second time: the answer is `false`, and nothing changes.
 //!   [`workflow_lifecycle::of_a_cancel_and_an_end_the_first_counts`][workflow_lifecycle]
 //! - **when it is diverged or has panicked**: the same, because the body is not needed for this.
@@ -364,7 +364,7 @@
 //! [workflow_takeover]: ../../../../../tests/tests/workflow_takeover.rs
 //! [workflow_time]: ../../../../../tests/tests/workflow_time.rs
 //! [workflow_together]: ../../../../../tests/tests/workflow_together.rs
-//! [workflow_transactions]: ../../../../../tests/tests/workflow_transactions.rs
+//! [workflow_transactions]: ../../../../../tests/tests/workflow_transactions/main.rs
 //! [workflow_traps]: ../../../../../tests/tests/workflow_traps.rs
 //! [workflow_undo]: ../../../../../tests/tests/workflow_undo.rs
 //! [workflow_updates]: ../../../../../tests/tests/workflow_updates.rs
