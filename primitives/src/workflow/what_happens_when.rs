@@ -233,7 +233,7 @@
 //!
 //! - **by `restart`, while it is live**: one commit removes its records, its waits and its work. Unread
 //!   events stay.
-//!   [`workflow_generations::a_restart_of_a_live_run_drops_its_waits_and_work_and_keeps_its_events`][workflow_generations]
+//!   [`workflow_generations::a_restart_of_a_live_run_keeps_its_events`][workflow_generations]
 //! - **by `restart`, when it has ended**, in whatever way: the same.
 //!   [`workflow_together::a_run_that_ended_in_any_way_can_be_restarted`][workflow_together]
 //! - **from one of its steps**: everything before the step is kept and not executed again. The step itself
@@ -252,10 +252,10 @@
 //!   [`workflow_together::a_restart_that_would_keep_a_permit_is_refused_and_changes_nothing`][workflow_together],
 //!   [`workflow_together::a_restart_keeps_what_came_after_a_permit_that_was_given_back`][workflow_together]
 //! - **by `continue_as`, with unread events**: the events stay queued, in their order.
-//!   [`workflow_generations::a_run_goes_on_as_a_new_generation_and_its_unread_events_stay_in_order`][workflow_generations]
+//!   [`workflow_generations::a_new_generation_takes_the_unread_events_in_order`][workflow_generations]
 //! - **while something of the old generation is under way**: a step is dropped, an awaited child is
 //!   cancelled, and a permit comes back. Late results are dropped and counted.
-//!   [`workflow_generations::a_step_of_an_older_generation_is_dropped_and_its_end_is_not_taken`][workflow_generations],
+//!   [`workflow_generations::the_outcome_of_an_older_generations_step_is_dropped`][workflow_generations],
 //!   [`workflow_together::the_end_of_an_older_generations_child_is_dropped_and_counted`][workflow_together],
 //!   [`workflow_together::a_permit_comes_back_with_its_generation`][workflow_together]
 //! - **while a caller waits for its result**: the caller then waits for the result of the next generation.
@@ -353,7 +353,7 @@
 //! [workflow_crashes]: ../../../../../tests/tests/workflow_crashes.rs
 //! [workflow_cron]: ../../../../../tests/tests/workflow_cron.rs
 //! [workflow_events]: ../../../../../tests/tests/workflow_events/main.rs
-//! [workflow_generations]: ../../../../../tests/tests/workflow_generations.rs
+//! [workflow_generations]: ../../../../../tests/tests/workflow_generations/main.rs
 //! [workflow_heartbeats]: ../../../../../tests/tests/workflow_heartbeats.rs
 //! [workflow_kit]: ../../../../../tests/tests/workflow_kit.rs
 //! [workflow_lifecycle]: ../../../../../tests/tests/workflow_lifecycle.rs
