@@ -221,7 +221,7 @@
 //! - **and an event, an update or the end of a child comes**: the event is queued, the update is accepted,
 //!   the end is recorded. Steps that follow begin at `resume`.
 //!   [`workflow_pausing::no_timer_fires_and_no_event_is_taken_in_a_pause_and_both_are_at_resume`][workflow_pausing],
-//!   [`workflow_together::an_update_in_a_pause_is_taken_and_what_follows_from_it_begins_at_resume`][workflow_together],
+//!   [`workflow_together::an_update_in_a_pause_takes_effect_at_resume`][workflow_together],
 //!   [`workflow_together::a_child_that_ends_while_its_parent_is_paused_is_not_missed`][workflow_together]
 //! - **and is cancelled, terminated or restarted**: the same as without a pause.
 //!   [`workflow_pausing::a_run_that_is_paused_can_be_cancelled_and_terminated`][workflow_pausing],
@@ -246,7 +246,7 @@
 //!   [`workflow_undo::a_step_that_lost_a_race_in_what_is_kept_is_undone_once_however_often_that_is_told`][workflow_undo]
 //! - **from one of its steps, before which a step was undone** or is being undone: refused, because the
 //!   effect of that step does not stand any more. A restart from before that step is possible.
-//!   [`workflow_together::a_restart_that_would_keep_what_was_undone_is_refused_and_changes_nothing`][workflow_together]
+//!   [`workflow_together::a_restart_that_would_keep_an_undone_step_is_refused`][workflow_together]
 //! - **from one of its steps, where it holds a permit**: refused. A permit that was given back before does
 //!   not matter.
 //!   [`workflow_together::a_restart_that_would_keep_a_permit_is_refused_and_changes_nothing`][workflow_together],
@@ -363,7 +363,7 @@
 //! [workflow_steps]: ../../../../../tests/tests/workflow_steps.rs
 //! [workflow_takeover]: ../../../../../tests/tests/workflow_takeover.rs
 //! [workflow_time]: ../../../../../tests/tests/workflow_time.rs
-//! [workflow_together]: ../../../../../tests/tests/workflow_together.rs
+//! [workflow_together]: ../../../../../tests/tests/workflow_together/main.rs
 //! [workflow_transactions]: ../../../../../tests/tests/workflow_transactions/main.rs
 //! [workflow_traps]: ../../../../../tests/tests/workflow_traps.rs
 //! [workflow_undo]: ../../../../../tests/tests/workflow_undo.rs
