@@ -28,7 +28,7 @@
 //!   [`workflow_crashes::two_deaths_at_any_commits_of_a_run_repeat_at_most_the_steps_in_flight`][workflow_crashes]
 //! - **while steps are undone**: the undo in flight is executed again, and the rest follow. Each undo is
 //!   recorded once.
-//!   [`workflow_undo::a_death_at_any_commit_of_a_run_that_is_undone_undoes_all_of_it_in_order_and_records_each_once`][workflow_undo]
+//!   [`workflow_undo::a_death_at_any_commit_undoes_each_step_once_in_order`][workflow_undo]
 //! - **while a long step reports its progress**: the next attempt continues from the last report one second
 //!   before the crash, or from a later one.
 //!   [`workflow_heartbeats::an_attempt_after_a_crash_sees_what_was_said_a_second_before_or_later`][workflow_heartbeats]
@@ -178,7 +178,7 @@
 //! - **while a step hangs**: `cancel_abandoning_steps` drops the step, also after a `cancel`, and then
 //!   continues like `cancel`. The outcome of the step is unknown.
 //!   [`workflow_lifecycle::a_cancelled_run_that_abandons_its_steps_does_not_wait_for_them`][workflow_lifecycle],
-//!   [`workflow_undo::a_step_that_is_abandoned_by_a_cancel_is_undone_as_one_that_nobody_knows_of`][workflow_undo]
+//!   [`workflow_undo::an_abandoned_step_is_undone_as_one_with_unknown_outcome`][workflow_undo]
 //! - **while a step runs, by `terminate`**: the step is dropped, no more code of the run is executed, and a
 //!   late result changes nothing.
 //!   [`workflow_lifecycle::a_terminated_run_ends_at_once_and_what_it_waited_for_is_gone`][workflow_lifecycle],
@@ -188,15 +188,15 @@
 //!   [`workflow_lifecycle::a_run_that_is_not_in_memory_is_cancelled_and_terminated`][workflow_lifecycle]
 //! - **and its steps have undos**: completed steps are undone, the last first, before the `#[cancelled]`
 //!   body runs. `terminate` undoes nothing.
-//!   [`workflow_undo::a_cancelled_run_that_is_not_in_memory_is_undone_then_cleaned_up_then_cancelled`][workflow_undo],
+//!   [`workflow_undo::a_cancelled_run_outside_memory_is_undone_then_cleaned_up`][workflow_undo],
 //!   [`workflow_undo::a_run_that_succeeds_or_is_terminated_undoes_nothing`][workflow_undo]
 //! - **and an undo fails for good**, after its own attempts: `undos_failed` and `workflow.undo_failed`
 //!   report it. The other undos run, and the run ends with its own error.
-//!   [`workflow_undo::an_undo_has_its_own_attempts_and_one_that_fails_for_good_is_told_and_keeps_no_other_back`][workflow_undo]
+//!   [`workflow_undo::an_undo_that_fails_for_good_does_not_block_others`][workflow_undo]
 //! - **and the outcome of a step is unknown** (it timed out, panicked, or lost a race while it ran): an
 //!   undo that takes the step's input is due, with `None`.
-//!   [`workflow_undo::an_undo_that_takes_the_input_is_due_where_nobody_knows_the_outcome_and_not_where_it_failed`][workflow_undo],
-//!   [`workflow_undo::a_step_that_lost_a_race_while_it_ran_is_undone_and_one_that_never_began_is_not`][workflow_undo]
+//!   [`workflow_undo::an_undo_with_the_input_is_due_for_an_unknown_outcome`][workflow_undo],
+//!   [`workflow_undo::a_running_step_that_lost_a_race_is_undone`][workflow_undo]
 //! - **while a transactional step is on its way**: after `terminate` its rows do not appear any more.
 //!   [`workflow_transactions::a_run_terminated_during_its_transaction_books_nothing`][workflow_transactions]
 //! - **when it has ended**, or for the second time: the answer is `false`, and nothing changes.
@@ -243,7 +243,7 @@
 //!   `restart_from` keeps are due to be undone as before.
 //!   [`workflow_together::what_an_older_generation_did_is_not_undone_by_a_later_one`][workflow_together],
 //!   [`workflow_together::what_a_restart_keeps_is_due_to_be_undone`][workflow_together],
-//!   [`workflow_undo::a_step_that_lost_a_race_in_what_is_kept_is_undone_once_however_often_that_is_told`][workflow_undo]
+//!   [`workflow_undo::a_kept_step_that_lost_a_race_is_undone_once`][workflow_undo]
 //! - **from one of its steps, before which a step was undone** or is being undone: refused, because the
 //!   effect of that step does not stand any more. A restart from before that step is possible.
 //!   [`workflow_together::a_restart_that_would_keep_an_undone_step_is_refused`][workflow_together]
@@ -366,6 +366,6 @@
 //! [workflow_together]: ../../../../../tests/tests/workflow_together/main.rs
 //! [workflow_transactions]: ../../../../../tests/tests/workflow_transactions/main.rs
 //! [workflow_traps]: ../../../../../tests/tests/workflow_traps.rs
-//! [workflow_undo]: ../../../../../tests/tests/workflow_undo.rs
+//! [workflow_undo]: ../../../../../tests/tests/workflow_undo/main.rs
 //! [workflow_updates]: ../../../../../tests/tests/workflow_updates.rs
 //! [workflow_versions]: ../../../../../tests/tests/workflow_versions.rs
