@@ -93,7 +93,7 @@
 //!   [`workflow_replay::a_step_with_another_input_is_noticed`][workflow_replay]
 //! - **The run waits for something else now**: diverged.
 //!   [`workflow_replay::an_edit_after_the_last_entry_is_noticed`][workflow_replay],
-//!   [`workflow_replay::an_edit_to_what_a_run_waits_for_now_is_found_in_its_history`][workflow_replay]
+//!   [`workflow_replay::an_edit_to_an_open_wait_is_found_in_the_history`][workflow_replay]
 //! - **Only later code was changed**: the run continues with the new code.
 //!   [`workflow_replay::a_history_is_replayed_against_todays_code`][workflow_replay]
 //! - **A sleep takes longer or shorter**: a sleep that has begun keeps its deadline. Later sleeps take the
@@ -129,9 +129,9 @@
 //! - **The body panics now**: the run stops as [`Panicked`](super::RunPhase::Panicked). It resumes with
 //!   other code or by `resume`. It is also tried again by itself, after a minute at first and every hour in
 //!   the end, because the cause may lie elsewhere. A sleep behind the stop begins when the body reaches it.
-//!   [`workflow_replay::a_run_that_was_stopped_is_tried_again_by_itself_at_first_after_a_minute_and_then_every_hour`][workflow_replay],
+//!   [`workflow_replay::a_stopped_run_is_retried_after_a_minute_and_then_hourly`][workflow_replay],
 //!   [`workflow_replay::a_panic_of_the_body_stops_the_run_until_other_code_comes`][workflow_replay],
-//!   [`workflow_replay::a_sleep_behind_a_stop_begins_when_the_run_gets_there_and_not_when_it_was_stopped`][workflow_replay]
+//!   [`workflow_replay::a_sleep_behind_a_stop_begins_when_the_run_reaches_it`][workflow_replay]
 //! - **and you want to know before**: save the histories of important runs, and replay the folder in a test
 //!   of one line.
 //!   [`workflow_kit::a_folder_of_histories_is_replayed_by_one_line`][workflow_kit]
@@ -359,7 +359,7 @@
 //! [workflow_lifecycle]: ../../../../../tests/tests/workflow_lifecycle.rs
 //! [workflow_pausing]: ../../../../../tests/tests/workflow_pausing.rs
 //! [workflow_permits]: ../../../../../tests/tests/workflow_permits.rs
-//! [workflow_replay]: ../../../../../tests/tests/workflow_replay.rs
+//! [workflow_replay]: ../../../../../tests/tests/workflow_replay/main.rs
 //! [workflow_steps]: ../../../../../tests/tests/workflow_steps.rs
 //! [workflow_takeover]: ../../../../../tests/tests/workflow_takeover.rs
 //! [workflow_time]: ../../../../../tests/tests/workflow_time.rs
