@@ -181,8 +181,8 @@
 //!   [`workflow_undo::an_abandoned_step_is_undone_as_one_with_unknown_outcome`][workflow_undo]
 //! - **while a step runs, by `terminate`**: the step is dropped, no more code of the run is executed, and a
 //!   late result changes nothing.
-//!   [`workflow_lifecycle::a_terminated_run_ends_at_once_and_what_it_waited_for_is_gone`][workflow_lifecycle],
-//!   [`workflow_lifecycle::a_step_that_ends_while_its_run_is_ended_by_somebody_is_dropped_and_counted`][workflow_lifecycle]
+//!   [`workflow_lifecycle::a_terminated_run_ends_at_once_with_all_its_waits`][workflow_lifecycle],
+//!   [`workflow_lifecycle::a_step_that_ends_during_a_terminate_is_dropped_and_counted`][workflow_lifecycle]
 //! - **while it sleeps or waits, in memory or not**: the body is dropped at once, and everything it waited
 //!   for goes in the same commit.
 //!   [`workflow_lifecycle::a_run_that_is_not_in_memory_is_cancelled_and_terminated`][workflow_lifecycle]
@@ -208,7 +208,7 @@
 //!   [`workflow_events::unknown_and_ended_runs_take_no_events`][workflow_events],
 //!   [`workflow_lifecycle::events_that_nobody_took_are_dead_letters_when_the_run_ends`][workflow_lifecycle]
 //! - **and then its key is used again**: refused until the retention of the run is over.
-//!   [`workflow_lifecycle::a_run_is_kept_for_its_retention_and_then_its_key_is_free`][workflow_lifecycle]
+//!   [`workflow_lifecycle::a_run_is_kept_for_its_retention`][workflow_lifecycle]
 //!
 //! # A run is paused
 //!
@@ -356,7 +356,7 @@
 //! [workflow_generations]: ../../../../../tests/tests/workflow_generations/main.rs
 //! [workflow_heartbeats]: ../../../../../tests/tests/workflow_heartbeats.rs
 //! [workflow_kit]: ../../../../../tests/tests/workflow_kit.rs
-//! [workflow_lifecycle]: ../../../../../tests/tests/workflow_lifecycle.rs
+//! [workflow_lifecycle]: ../../../../../tests/tests/workflow_lifecycle/main.rs
 //! [workflow_pausing]: ../../../../../tests/tests/workflow_pausing.rs
 //! [workflow_permits]: ../../../../../tests/tests/workflow_permits.rs
 //! [workflow_replay]: ../../../../../tests/tests/workflow_replay/main.rs
