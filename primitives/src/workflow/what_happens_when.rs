@@ -21,7 +21,7 @@
 //!   [`workflow_steps::code_of_the_bodys_own_is_a_step_and_is_not_run_again`][workflow_steps]
 //! - **in the body**, between two awaits: nothing was stored, and the body runs this part again, with the
 //!   same effect.
-//!   [`workflow_time::nested_joins_and_races_go_on_alike_after_a_crash_at_every_commit`][workflow_time]
+//!   [`workflow_time::nested_joins_and_races_resume_after_a_crash_at_every_commit`][workflow_time]
 //! - **in the `#[cancelled]` body**: the body resumes like any other body.
 //!   [`workflow_crashes::a_death_at_any_commit_of_the_cleanup_does_not_keep_a_run_from_being_cancelled`][workflow_crashes]
 //! - **twice, or more often**: each death costs at most one more execution of the steps in flight.
@@ -63,7 +63,7 @@
 //!   [`workflow_events::a_crash_at_any_commit_loses_no_event_and_takes_none_twice`][workflow_events]
 //! - **and is down when a sleep or a deadline ends**: it ends when the process is back. The deadline does
 //!   not move.
-//!   [`workflow_time::a_sleep_that_was_over_while_nothing_ran_ends_when_it_runs_again`][workflow_time],
+//!   [`workflow_time::a_sleep_that_is_due_during_downtime_ends_after_the_start`][workflow_time],
 //!   [`workflow_time::a_deadline_is_fixed_when_it_is_first_reached_whatever_happens_then`][workflow_time]
 //! - **or only sleeps for so long that another worker takes over**: the new worker continues each run where
 //!   it stopped, with the same deadlines and events. The old worker can change nothing any more.
@@ -150,7 +150,7 @@
 //!   [`workflow_events::a_timed_out_wait_leaves_the_event_to_the_next_wait`][workflow_events]
 //! - **for the whole run**: use a `select!` of its work and a sleep. The loser is dropped where it is,
 //!   together with its running steps, whose results are not recorded.
-//!   [`workflow_time::a_race_has_one_winner_and_its_losers_are_let_go_in_the_same_commit`][workflow_time]
+//!   [`workflow_time::a_race_releases_its_losers_in_the_same_commit`][workflow_time]
 //! - **for a step whose result is still wanted**: race the step by reference. It continues when another arm
 //!   wins.
 //!   [`workflow_time::a_step_that_is_raced_by_reference_goes_on_when_another_wins`][workflow_time]
@@ -362,7 +362,7 @@
 //! [workflow_replay]: ../../../../../tests/tests/workflow_replay/main.rs
 //! [workflow_steps]: ../../../../../tests/tests/workflow_steps.rs
 //! [workflow_takeover]: ../../../../../tests/tests/workflow_takeover.rs
-//! [workflow_time]: ../../../../../tests/tests/workflow_time.rs
+//! [workflow_time]: ../../../../../tests/tests/workflow_time/main.rs
 //! [workflow_together]: ../../../../../tests/tests/workflow_together/main.rs
 //! [workflow_transactions]: ../../../../../tests/tests/workflow_transactions/main.rs
 //! [workflow_traps]: ../../../../../tests/tests/workflow_traps.rs
