@@ -48,7 +48,7 @@
 //!   [`workflow_generations::a_crash_at_any_commit_loses_no_generation_and_no_event`][workflow_generations],
 //!   [`workflow_generations::a_restart_is_whole_or_not_at_all`][workflow_generations]
 //! - **while a paused run still has a step under way**: the step is executed again, and nothing else begins.
-//!   [`workflow_pausing::a_step_that_ran_when_the_run_was_paused_runs_again_after_a_crash`][workflow_pausing]
+//!   [`workflow_pausing::a_step_that_ran_at_the_pause_runs_again_after_a_crash`][workflow_pausing]
 //! - **each time that a certain step runs**: after nine deaths with the step, and six controls in which the
 //!   process lived without it, the run is held. A held run keeps its journal, and nothing is undone. The
 //!   run resumes by `resume`, by `unpark`, or with another build.
@@ -216,11 +216,11 @@
 //!   [`workflow_pausing::a_pause_waits_for_the_step_that_runs_and_starts_no_other`][workflow_pausing]
 //! - **and a deadline passes**: the deadline is due at `resume`. `resume_shifted` moves it by the length of
 //!   the pause.
-//!   [`workflow_pausing::no_timer_fires_and_no_event_is_taken_in_a_pause_and_both_are_at_resume`][workflow_pausing],
+//!   [`workflow_pausing::timers_and_events_of_a_pause_take_effect_at_resume`][workflow_pausing],
 //!   [`workflow_pausing::deadlines_stay_where_they_are_or_are_later_by_the_pause`][workflow_pausing]
 //! - **and an event, an update or the end of a child comes**: the event is queued, the update is accepted,
 //!   the end is recorded. Steps that follow begin at `resume`.
-//!   [`workflow_pausing::no_timer_fires_and_no_event_is_taken_in_a_pause_and_both_are_at_resume`][workflow_pausing],
+//!   [`workflow_pausing::timers_and_events_of_a_pause_take_effect_at_resume`][workflow_pausing],
 //!   [`workflow_together::an_update_in_a_pause_takes_effect_at_resume`][workflow_together],
 //!   [`workflow_together::a_child_that_ends_while_its_parent_is_paused_is_not_missed`][workflow_together]
 //! - **and is cancelled, terminated or restarted**: the same as without a pause.
@@ -357,7 +357,7 @@
 //! [workflow_heartbeats]: ../../../../../tests/tests/workflow_heartbeats.rs
 //! [workflow_kit]: ../../../../../tests/tests/workflow_kit.rs
 //! [workflow_lifecycle]: ../../../../../tests/tests/workflow_lifecycle/main.rs
-//! [workflow_pausing]: ../../../../../tests/tests/workflow_pausing.rs
+//! [workflow_pausing]: ../../../../../tests/tests/workflow_pausing/main.rs
 //! [workflow_permits]: ../../../../../tests/tests/workflow_permits.rs
 //! [workflow_replay]: ../../../../../tests/tests/workflow_replay/main.rs
 //! [workflow_steps]: ../../../../../tests/tests/workflow_steps.rs
