@@ -13,7 +13,7 @@
 //!   [`workflow_steps::a_step_that_was_cut_short_runs_again_under_the_same_work_id`][workflow_steps]
 //! - **after a step has ended, before the outcome is recorded**: the step is executed again. Pass the
 //!   work id to other systems as an idempotency key: it lets them recognise the repetition.
-//!   [`workflow_crashes::two_deaths_at_any_commits_of_a_run_repeat_at_most_the_steps_in_flight`][workflow_crashes]
+//!   [`workflow_crashes::two_deaths_repeat_at_most_the_steps_in_flight`][workflow_crashes]
 //! - **before, in or after the transaction of a transactional step**: its rows are written once.
 //!   [`workflow_transactions::two_deaths_at_any_write_of_a_run_book_exactly_once`][workflow_transactions]
 //! - **after the outcome is recorded**: the step is never executed again. The body is replayed from the
@@ -23,9 +23,9 @@
 //!   same effect.
 //!   [`workflow_time::nested_joins_and_races_resume_after_a_crash_at_every_commit`][workflow_time]
 //! - **in the `#[cancelled]` body**: the body resumes like any other body.
-//!   [`workflow_crashes::a_death_at_any_commit_of_the_cleanup_does_not_keep_a_run_from_being_cancelled`][workflow_crashes]
+//!   [`workflow_crashes::a_death_during_the_cleanup_does_not_prevent_the_cancel`][workflow_crashes]
 //! - **twice, or more often**: each death costs at most one more execution of the steps in flight.
-//!   [`workflow_crashes::two_deaths_at_any_commits_of_a_run_repeat_at_most_the_steps_in_flight`][workflow_crashes]
+//!   [`workflow_crashes::two_deaths_repeat_at_most_the_steps_in_flight`][workflow_crashes]
 //! - **while steps are undone**: the undo in flight is executed again, and the rest follow. Each undo is
 //!   recorded once.
 //!   [`workflow_undo::a_death_at_any_commit_undoes_each_step_once_in_order`][workflow_undo]
@@ -52,10 +52,10 @@
 //! - **each time that a certain step runs**: after nine deaths with the step, and six controls in which the
 //!   process lived without it, the run is held. A held run keeps its journal, and nothing is undone. The
 //!   run resumes by `resume`, by `unpark`, or with another build.
-//!   [`workflow_crashes::a_step_that_kills_the_process_each_time_holds_its_run_with_all_it_has_until_it_is_resumed`][workflow_crashes]
+//!   [`workflow_crashes::a_step_that_kills_the_process_each_time_holds_its_run`][workflow_crashes]
 //! - **each time that a certain body runs** (it aborts, or the stack overflows): the run is held, and other
 //!   runs continue.
-//!   [`workflow_crashes::a_body_that_kills_the_process_each_time_is_held_and_others_go_on`][workflow_crashes]
+//!   [`workflow_crashes::a_body_that_kills_the_process_each_time_is_held`][workflow_crashes]
 //! - **again and again, for another reason**: no run is held, however many were under way.
 //!   [`workflow_crashes::runs_that_were_merely_there_succeed_however_often_the_process_dies`][workflow_crashes]
 //! - **while an event is sent**: the event is stored once, or the sender got no answer. With an idempotency
@@ -72,7 +72,7 @@
 //!   [`workflow_takeover::events_that_were_queued_are_there_for_the_new_worker_in_their_order`][workflow_takeover]
 //! - **by an orderly shutdown**: running steps get a limited time to end, and the next process executes the
 //!   others again. Nothing counts as a crash.
-//!   [`workflow_crashes::a_shutdown_lets_steps_end_and_the_next_process_goes_on_without_counting_a_crash`][workflow_crashes]
+//!   [`workflow_crashes::a_shutdown_lets_steps_end_and_is_no_crash`][workflow_crashes]
 //!
 //! # Other code is deployed
 //!
@@ -168,7 +168,7 @@
 //!   crash: pass it on as an idempotency key.
 //!   [`workflow_steps::a_failing_step_is_tried_again_with_pauses_under_one_work_id`][workflow_steps]
 //! - **The record of a step**: never.
-//!   [`workflow_crashes::a_commit_whose_answer_is_lost_and_one_that_is_lost_itself_are_made_once`][workflow_crashes]
+//!   [`workflow_crashes::a_commit_with_a_lost_answer_is_made_once`][workflow_crashes]
 //!
 //! # A run is cancelled or terminated
 //!
@@ -300,18 +300,18 @@
 //!
 //! - **It is down, or the disk is full, when a step ends**: the result waits in memory and is recorded when
 //!   the store is back. The step is not executed again.
-//!   [`workflow_crashes::a_step_that_ends_while_the_store_is_down_is_recorded_when_it_is_back_and_not_executed_again`][workflow_crashes]
+//!   [`workflow_crashes::a_step_that_ends_while_the_store_is_down_is_recorded_later`][workflow_crashes]
 //! - **when something is started or sent**: the call waits until its deadline (with a full disk it does not
 //!   wait), and then fails with a retryable error.
-//!   [`workflow_crashes::what_cannot_be_stored_is_refused_in_time_and_can_be_asked_again`][workflow_crashes]
+//!   [`workflow_crashes::a_call_that_cannot_be_stored_is_refused_in_time`][workflow_crashes]
 //! - **and the outcome of a commit is unknown**: the store is read back, and the commit happens once.
-//!   [`workflow_crashes::a_commit_whose_answer_is_lost_and_one_that_is_lost_itself_are_made_once`][workflow_crashes]
+//!   [`workflow_crashes::a_commit_with_a_lost_answer_is_made_once`][workflow_crashes]
 //!
 //! # There is a lot of it
 //!
 //! - **Very many runs sleep**: they take rows, but no memory. Opening the store reads none of them, and
 //!   each run wakes when it is due (`cargo load` has 100,000).
-//!   [`workflow_crashes::sleeping_runs_are_not_read_when_the_process_starts_and_each_wakes_when_it_is_due`][workflow_crashes]
+//!   [`workflow_crashes::sleeping_runs_are_not_read_at_the_start`][workflow_crashes]
 //! - **A run records 50,000 entries**: it ends in the fault [`Limit`](super::Cause::Limit). Listeners get
 //!   `workflow.long` at 40,000.
 //!   [`workflow_traps::a_journal_that_grows_too_long_ends_its_run_with_a_fault_and_is_warned_of_before`][workflow_traps]
@@ -350,7 +350,7 @@
 //! [workflow_calls]: ../../../../../tests/tests/workflow_calls.rs
 //! [workflow_changes]: ../../../../../tests/tests/workflow_changes.rs
 //! [workflow_children]: ../../../../../tests/tests/workflow_children.rs
-//! [workflow_crashes]: ../../../../../tests/tests/workflow_crashes.rs
+//! [workflow_crashes]: ../../../../../tests/tests/workflow_crashes/main.rs
 //! [workflow_cron]: ../../../../../tests/tests/workflow_cron.rs
 //! [workflow_events]: ../../../../../tests/tests/workflow_events/main.rs
 //! [workflow_generations]: ../../../../../tests/tests/workflow_generations/main.rs
