@@ -10,7 +10,7 @@
 //!
 //! - **before a step begins**, or **while it runs**: the step is executed (again, if it had begun) under
 //!   the same work id.
-//!   [`workflow_steps::a_step_that_was_cut_short_runs_again_under_the_same_work_id`][workflow_steps]
+//!   [`workflow_steps::an_interrupted_step_runs_again_under_the_same_work_id`][workflow_steps]
 //! - **after a step has ended, before the outcome is recorded**: the step is executed again. Pass the
 //!   work id to other systems as an idempotency key: it lets them recognise the repetition.
 //!   [`workflow_crashes::two_deaths_repeat_at_most_the_steps_in_flight`][workflow_crashes]
@@ -18,7 +18,7 @@
 //!   [`workflow_transactions::two_deaths_at_any_write_of_a_run_book_exactly_once`][workflow_transactions]
 //! - **after the outcome is recorded**: the step is never executed again. The body is replayed from the
 //!   records, and continues.
-//!   [`workflow_steps::code_of_the_bodys_own_is_a_step_and_is_not_run_again`][workflow_steps]
+//!   [`workflow_steps::code_of_the_body_is_a_step_and_runs_once`][workflow_steps]
 //! - **in the body**, between two awaits: nothing was stored, and the body runs this part again, with the
 //!   same effect.
 //!   [`workflow_time::nested_joins_and_races_resume_after_a_crash_at_every_commit`][workflow_time]
@@ -360,7 +360,7 @@
 //! [workflow_pausing]: ../../../../../tests/tests/workflow_pausing/main.rs
 //! [workflow_permits]: ../../../../../tests/tests/workflow_permits.rs
 //! [workflow_replay]: ../../../../../tests/tests/workflow_replay/main.rs
-//! [workflow_steps]: ../../../../../tests/tests/workflow_steps.rs
+//! [workflow_steps]: ../../../../../tests/tests/workflow_steps/main.rs
 //! [workflow_takeover]: ../../../../../tests/tests/workflow_takeover.rs
 //! [workflow_time]: ../../../../../tests/tests/workflow_time/main.rs
 //! [workflow_together]: ../../../../../tests/tests/workflow_together/main.rs
