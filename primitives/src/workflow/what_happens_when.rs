@@ -314,21 +314,21 @@
 //!   [`workflow_crashes::sleeping_runs_are_not_read_at_the_start`][workflow_crashes]
 //! - **A run records 50,000 entries**: it ends in the fault [`Limit`](super::Cause::Limit). Listeners get
 //!   `workflow.long` at 40,000.
-//!   [`workflow_traps::a_journal_that_grows_too_long_ends_its_run_with_a_fault_and_is_warned_of_before`][workflow_traps]
+//!   [`workflow_traps::a_journal_with_too_many_entries_fails_its_run`][workflow_traps]
 //! - **A run records more than 64 MiB in all**: the same fault. Listeners get `workflow.long` at four
 //!   fifths.
-//!   [`workflow_traps::a_journal_with_too_many_bytes_ends_its_run_with_a_fault_and_is_warned_of_before`][workflow_traps]
+//!   [`workflow_traps::a_journal_with_too_many_bytes_fails_its_run`][workflow_traps]
 //! - **A run asks for more than 4,096 operations at once**: the same fault. Listeners get `workflow.wide`
 //!   at 3,276.
-//!   [`workflow_traps::too_many_operations_at_once_end_their_run_with_a_fault_and_as_many_as_may_be_do_not`][workflow_traps],
-//!   [`workflow_traps::a_run_that_asks_for_nearly_too_much_at_once_is_warned_of_once`][workflow_traps]
+//!   [`workflow_traps::too_many_operations_at_once_fail_their_run`][workflow_traps],
+//!   [`workflow_traps::a_run_near_the_limit_of_operations_is_warned_of_once`][workflow_traps]
 //! - **The inputs of these operations are long**: 3 MiB of inputs may be asked for at once. Beyond that,
 //!   the same fault.
-//!   [`workflow_traps::as_many_steps_as_may_be_can_have_inputs_that_are_too_long_for_a_record`][workflow_traps]
+//!   [`workflow_traps::the_inputs_of_all_steps_need_not_fit_into_a_record`][workflow_traps]
 //! - **An input, a result, an error or the state is longer than a mebibyte**: the run gets a fault with a
 //!   message. The input of a caller is refused.
-//!   [`workflow_traps::what_is_too_large_to_be_recorded_is_a_fault_that_says_so`][workflow_traps],
-//!   [`workflow_traps::an_input_or_an_event_that_is_too_large_is_refused_and_nothing_is_stored`][workflow_traps]
+//!   [`workflow_traps::an_outcome_that_is_too_large_is_a_fault`][workflow_traps],
+//!   [`workflow_traps::an_input_or_event_that_is_too_large_is_refused`][workflow_traps]
 //! - **No wait takes the events**: 10,000 events of a type are queued, then senders get `Full`. After 7
 //!   days events expire, and are counted. Both limits are options of the event.
 //!   [`workflow_events::queues_are_capped_and_what_nobody_takes_expires`][workflow_events]
@@ -337,10 +337,10 @@
 //!
 //! - **It awaits something that is not durable**: a compile error. Where no macro sees it, the run stops
 //!   with a message.
-//!   [`workflow_traps::a_body_that_awaits_what_is_not_durable_is_stopped_and_told_so`][workflow_traps],
-//!   [`workflow_traps::a_body_that_something_else_wakes_is_stopped_at_once_while_it_waits_for_something_durable`][workflow_traps]
+//!   [`workflow_traps::a_body_that_awaits_a_future_without_an_end_is_stopped`][workflow_traps],
+//!   [`workflow_traps::a_body_that_something_else_wakes_is_stopped_at_once`][workflow_traps]
 //! - **It gives its `flow` to code that runs beside it**: that code panics with a message.
-//!   [`workflow_traps::code_beside_the_body_that_uses_its_flow_panics_and_says_so`][workflow_traps]
+//!   [`workflow_traps::a_step_inside_code_beside_the_body_panics`][workflow_traps]
 //! - **It needs the time or random values**: `flow.now()`, `flow.random()` and `flow.uuid()` are the same
 //!   in every replay.
 //!   [`workflow_time::chance_and_time_are_the_same_in_every_replay`][workflow_time]
@@ -365,7 +365,7 @@
 //! [workflow_time]: ../../../../../tests/tests/workflow_time/main.rs
 //! [workflow_together]: ../../../../../tests/tests/workflow_together/main.rs
 //! [workflow_transactions]: ../../../../../tests/tests/workflow_transactions/main.rs
-//! [workflow_traps]: ../../../../../tests/tests/workflow_traps.rs
+//! [workflow_traps]: ../../../../../tests/tests/workflow_traps/main.rs
 //! [workflow_undo]: ../../../../../tests/tests/workflow_undo/main.rs
 //! [workflow_updates]: ../../../../../tests/tests/workflow_updates.rs
 //! [workflow_versions]: ../../../../../tests/tests/workflow_versions.rs
