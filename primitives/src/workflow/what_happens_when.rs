@@ -279,7 +279,7 @@
 //! - **very many of them**: the children begin in slices and are awaited together, 4,096 at most, with 3
 //!   MiB of inputs.
 //!   [`workflow_children::hundreds_of_children_are_waited_for_together`][workflow_children],
-//!   [`workflow_children::children_by_the_thousand_have_inputs_that_are_too_long_for_a_record`][workflow_children]
+//!   [`workflow_children::the_inputs_of_a_thousand_children_need_not_fit_a_record`][workflow_children]
 //! - **that outlive it by more than its retention**: the children end, and no parent is told.
 //!   [`workflow_together::a_child_that_outlives_the_record_of_its_parent_ends_in_silence`][workflow_together]
 //!
