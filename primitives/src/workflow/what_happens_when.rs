@@ -38,7 +38,7 @@
 //!   [`workflow_calls::a_call_is_done_once_wherever_the_process_dies`][workflow_calls]
 //! - **while the run holds a permit**: the run still holds it. No permit is lost, and no permit is out
 //!   twice.
-//!   [`workflow_permits::a_run_holds_its_permit_over_restarts_and_lets_it_go_when_it_drops_it`][workflow_permits],
+//!   [`workflow_permits::a_run_holds_its_permit_over_restarts_until_it_drops_it`][workflow_permits],
 //!   [`workflow_permits::no_permit_is_lost_or_doubled_wherever_the_process_dies`][workflow_permits]
 //! - **while a parent begins children, or waits for them**: each child begins once and ends once, and its
 //!   end reaches the parent once.
