@@ -67,7 +67,11 @@ fn overlapping_or_dropped_waits_for_rows_do_not_move_a_timeout() {
             let (one, other) = tokio::join!(cx.rows(range()), cx.rows(range()));
             assert!(one.is_ok() && other.is_ok());
             let mut dropped = Box::pin(cx.rows(range()));
-            poll_fn(|waker| Poll::Ready(drop(dropped.as_mut().poll(waker)))).await;
+            poll_fn(|waker| {
+                let _ = dropped.as_mut().poll(waker);
+                Poll::Ready(())
+            })
+            .await;
             drop(dropped);
             latch.wait().await;
             done()

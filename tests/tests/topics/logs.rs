@@ -132,7 +132,7 @@ async fn a_reader_of_very_many_logs_forgets_those_that_expired() {
     assert_eq!(client.collector("a").result().await.unwrap(), STAMPS);
 }
 
-/// T2: A run that reads from `created` finds it there, and others do not.
+/// T2: Only a run that reads from `created` takes the second event.
 #[tokio::test]
 async fn of_two_events_for_one_wait_the_second_stays_in_the_log() {
     for setup in both() {

@@ -98,7 +98,7 @@ async fn what_was_sent_comes_before_what_is_published() {
     }
 }
 
-/// T6: Until then it is listed.
+/// T6: The topic lists the watcher until then.
 #[tokio::test]
 async fn a_watcher_goes_with_its_wait_its_deadline_or_its_run() {
     for setup in both() {

@@ -56,7 +56,7 @@ impl Orders {
     }
 }
 
-/// V8: It leaves the others queued.
+/// V8: Events with another key stay queued.
 #[tokio::test]
 async fn a_wait_with_a_key_takes_the_oldest_of_that_key() {
     for setup in both() {
@@ -80,7 +80,7 @@ struct Stocked {
     aisle: String,
 }
 
-/// Takes what is stocked on one shelf, and then on any shelf.
+/// Takes an item of a certain shelf, and then of any shelf.
 #[derive(Default, Serialize, Deserialize)]
 struct Stock;
 

@@ -53,7 +53,7 @@ struct New {
     later: after::Later,
 }
 
-/// W6, R5: It finds its input, also a long one.
+/// W6, R5: The step finds its input, also if the input is long.
 #[tokio::test]
 async fn a_step_that_waits_becomes_transactional_with_the_code() {
     let world = World::sqlite().schema(SCHEMA).start::<Old>().await;

@@ -1,4 +1,4 @@
-//! The SQL of the author: what it reaches, and what its errors say (W6).
+//! The SQL of the author: the tables within reach, and the errors (W6).
 
 use super::*;
 
