@@ -31,7 +31,7 @@
 //!   [`workflow_undo::a_death_at_any_commit_undoes_each_step_once_in_order`][workflow_undo]
 //! - **while a long step reports its progress**: the next attempt continues from the last report one second
 //!   before the crash, or from a later one.
-//!   [`workflow_heartbeats::an_attempt_after_a_crash_sees_what_was_said_a_second_before_or_later`][workflow_heartbeats]
+//!   [`workflow_heartbeats::an_attempt_after_a_crash_sees_progress_of_a_second_ago`][workflow_heartbeats]
 //! - **while the state is updated**: the update is stored once, or its caller got no answer.
 //!   [`workflow_updates::a_death_at_any_commit_neither_loses_nor_doubles_an_update`][workflow_updates]
 //! - **while another entity is called**: the changes and the answer of the call happen once.
@@ -67,9 +67,9 @@
 //!   [`workflow_time::a_deadline_is_fixed_when_it_is_first_reached_whatever_happens_then`][workflow_time]
 //! - **or only sleeps for so long that another worker takes over**: the new worker continues each run where
 //!   it stopped, with the same deadlines and events. The old worker can change nothing any more.
-//!   [`workflow_takeover::the_deadline_of_a_wait_is_where_it_was_when_another_worker_takes_over`][workflow_takeover],
-//!   [`workflow_takeover::a_step_that_ran_runs_again_with_the_new_worker_and_the_end_of_the_old_is_late`][workflow_takeover],
-//!   [`workflow_takeover::events_that_were_queued_are_there_for_the_new_worker_in_their_order`][workflow_takeover]
+//!   [`workflow_takeover::a_takeover_does_not_move_the_deadline_of_a_wait`][workflow_takeover],
+//!   [`workflow_takeover::a_running_step_runs_again_with_the_new_worker`][workflow_takeover],
+//!   [`workflow_takeover::the_new_worker_has_the_queued_events_in_order`][workflow_takeover]
 //! - **by an orderly shutdown**: running steps get a limited time to end, and the next process executes the
 //!   others again. Nothing counts as a crash.
 //!   [`workflow_crashes::a_shutdown_lets_steps_end_and_is_no_crash`][workflow_crashes]
@@ -86,7 +86,7 @@
 //!   [`workflow_replay::a_step_that_was_removed_is_noticed_at_its_place`][workflow_replay],
 //!   [`workflow_replay::a_body_that_ends_where_the_journal_goes_on_is_noticed`][workflow_replay]
 //! - **A step was renamed**: diverged, also if the step was under way.
-//!   [`workflow_changes::a_step_that_was_renamed_while_it_ran_stops_the_run_and_nothing_is_executed`][workflow_changes]
+//!   [`workflow_changes::a_running_step_that_was_renamed_stops_the_run`][workflow_changes]
 //! - **Steps were reordered**: diverged, at the first.
 //!   [`workflow_replay::steps_in_another_order_are_noticed_at_the_first`][workflow_replay]
 //! - **A step is given another input**: diverged.
@@ -98,10 +98,10 @@
 //!   [`workflow_replay::a_history_is_replayed_against_todays_code`][workflow_replay]
 //! - **A sleep takes longer or shorter**: a sleep that has begun keeps its deadline. Later sleeps take the
 //!   new time.
-//!   [`workflow_changes::a_sleep_that_was_begun_ends_when_it_was_to_end_whatever_the_code_says_now`][workflow_changes]
+//!   [`workflow_changes::a_sleep_that_began_ends_on_time_whatever_the_code_says`][workflow_changes]
 //! - **The type of an input or of a result was changed**, so that recorded values cannot be read: diverged,
 //!   with the path. A new field with `#[serde(default)]` is no such change.
-//!   [`workflow_changes::an_input_or_an_outcome_that_todays_types_cannot_read_stops_the_run_and_is_kept`][workflow_changes]
+//!   [`workflow_changes::an_input_or_outcome_that_todays_types_cannot_read_stops_the_run`][workflow_changes]
 //! - **A pending step became transactional**: it is executed as a transactional step.
 //!   [`workflow_transactions::a_step_that_waits_becomes_transactional_with_the_code`][workflow_transactions]
 //! - **The type of the state was changed**: the replay makes the state anew. Until the run next moves,
@@ -114,16 +114,16 @@
 //!   under way.
 //!   [`workflow_changes::options_that_were_changed_hold_for_runs_that_are_under_way`][workflow_changes]
 //! - **The workflow was removed**: its runs are parked and visible, and resume when the workflow is back.
-//!   [`workflow_changes::a_run_whose_workflow_is_not_there_is_parked_and_goes_on_when_it_is_back`][workflow_changes]
+//!   [`workflow_changes::a_run_is_parked_until_its_workflow_is_back`][workflow_changes]
 //! - **The code asks which version it goes through**, by `flow.version("fees", 1..=2)`: runs that were past
 //!   that place keep the old branch, later runs take the new branch, and each run keeps its choice.
-//!   [`workflow_versions::a_run_that_had_gone_past_it_keeps_the_lowest_in_every_round`][workflow_versions],
-//!   [`workflow_versions::a_run_that_comes_there_first_takes_the_highest_and_keeps_it_in_every_round`][workflow_versions]
+//!   [`workflow_versions::a_run_that_was_past_it_keeps_the_lowest_version`][workflow_versions],
+//!   [`workflow_versions::a_run_that_arrives_first_keeps_the_highest_version`][workflow_versions]
 //! - **and the old branch was removed, though runs are pinned to it**: these runs stop as diverged, with a
 //!   message, and resume with code that has the branch.
-//!   [`workflow_versions::a_version_that_is_not_supported_any_more_stops_the_run_with_words`][workflow_versions]
+//!   [`workflow_versions::a_version_that_is_not_supported_stops_the_run`][workflow_versions]
 //! - **An accepted update was removed from the code**: diverged. The run accepts no updates meanwhile.
-//!   [`workflow_updates::a_run_whose_update_is_not_there_any_more_diverges_and_takes_none_until_it_is_back`][workflow_updates]
+//!   [`workflow_updates::a_run_whose_update_is_gone_diverges_until_it_is_back`][workflow_updates]
 //! - **A schedule was changed**: the new times apply from then on. Existing runs are not affected.
 //!   [`workflow_cron::another_schedule_is_followed_from_when_it_is_there`][workflow_cron]
 //! - **The body panics now**: the run stops as [`Panicked`](super::RunPhase::Panicked). It resumes with
@@ -144,7 +144,7 @@
 //!   [`workflow_steps::a_fault_fails_the_run_unless_it_is_caught`][workflow_steps]
 //! - **because a step sends no heartbeat**: the attempt is dropped and counts as failed, like an attempt
 //!   that takes too long.
-//!   [`workflow_heartbeats::silence_beyond_its_limit_fails_the_attempt_and_a_slow_one_that_beats_is_left_alone`][workflow_heartbeats]
+//!   [`workflow_heartbeats::silence_beyond_its_limit_fails_the_attempt`][workflow_heartbeats]
 //! - **for a wait**: the wait ends as an [`EventTimeout`](super::EventTimeout), once and in every replay. A
 //!   later event stays queued for the next wait.
 //!   [`workflow_events::a_timed_out_wait_leaves_the_event_to_the_next_wait`][workflow_events]
@@ -287,14 +287,14 @@
 //!
 //! - **and the previous run is still going**, also if it is paused or stopped: the time is skipped and
 //!   counted, queued, or run in parallel, as `overlap` says.
-//!   [`workflow_cron::a_time_that_comes_while_the_run_before_goes_is_skipped_queued_or_run_beside`][workflow_cron],
-//!   [`workflow_cron::a_run_that_is_paused_or_goes_on_as_another_generation_still_goes`][workflow_cron]
+//!   [`workflow_cron::a_time_during_the_previous_run_is_skipped_queued_or_overlaps`][workflow_cron],
+//!   [`workflow_cron::a_paused_or_continued_run_is_still_the_previous_run`][workflow_cron]
 //! - **and the previous run is cancelled, terminated or destroyed**: the next run may start.
 //!   [`workflow_cron::a_run_that_is_cancelled_terminated_or_destroyed_lets_the_next_go`][workflow_cron]
 //! - **and nothing ran at its time**: the time is made up for, as `missed` says.
-//!   [`workflow_cron::times_that_passed_while_nothing_ran_are_made_up_for_as_it_is_said`][workflow_cron]
+//!   [`workflow_cron::missed_times_are_made_up_for_as_declared`][workflow_cron]
 //! - **and the process dies at any moment**: each time has one run.
-//!   [`workflow_cron::a_crash_at_any_commit_neither_loses_a_run_nor_starts_one_twice`][workflow_cron]
+//!   [`workflow_cron::a_crash_at_any_commit_starts_each_scheduled_run_once`][workflow_cron]
 //!
 //! # The store fails
 //!

@@ -11,7 +11,7 @@
 //! | an event is sent to a run that does not wait for it, or not yet | in the queue of the run, in order | `workflow_events::events_sent_before_their_waits_are_all_taken_in_order` |
 //! | an event is sent to a run that has ended or does not exist | nowhere: the sender gets an error | `workflow_events::unknown_and_ended_runs_take_no_events` |
 //! | the run ends while the event is queued | a dead letter by default; discarded and counted, or published, if `on_terminated` says so | `workflow_lifecycle::events_that_nobody_took_are_dead_letters_when_the_run_ends`, `dead_events::what_a_run_did_not_take_goes_where_its_type_says`, `dead_events::what_is_discarded_is_counted_and_told` |
-//! | the run is destroyed while the event is queued | the same; the run is removed when that is done | `dead_events::what_a_run_did_not_take_that_is_destroyed_goes_where_its_type_says` |
+//! | the run is destroyed while the event is queued | the same; the run is removed when that is done | `dead_events::events_of_a_destroyed_run_go_where_their_type_says` |
 //! | the event is queued for longer than `expires` | removed, counted and reported | `workflow_events::an_event_that_has_expired_is_not_taken`, `dead_events::what_a_queue_loses_is_counted_and_told` |
 //! | a second event comes to a queue that keeps a single event (`keep`) | one of the two is removed, counted and reported | `dead_events::what_a_queue_loses_is_counted_and_told` |
 //! | the run is restarted with `drop_events` | removed, counted and reported | `dead_events::what_a_queue_loses_is_counted_and_told` |
@@ -36,4 +36,4 @@
 //! | the same, but the event was published with a commit, which cannot be refused any more | a dead letter | `topics::a_committed_event_for_a_full_topic_is_a_dead_letter` |
 //! | the event is a dead letter, and 10,000 later letters come | removed, counted and reported | `dead_events::a_full_box_of_dead_letters_drops_the_oldest_and_counts_it` |
 //! | the event is a dead letter for 30 days | removed, counted and reported | `typed_dead_letters::letters_expire_and_that_is_told`, `dead_events::letters_are_counted_whatever_becomes_of_them` |
-//! | a dead letter is replayed | at its receiver, at another entity, or on its topic; the letter is removed in the same commit | `dead_events::a_dead_event_is_replayed_to_its_run_to_another_and_to_its_topic` |
+//! | a dead letter is replayed | at its receiver, at another entity, or on its topic; the letter is removed in the same commit | `dead_events::a_dead_event_is_replayed_to_runs_and_to_its_topic` |
