@@ -1,4 +1,4 @@
-//! What nobody could take is kept for a person, who lists, replays and removes it.
+//! Messages without a taker are kept. A person lists, replays and removes them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -32,9 +32,9 @@ async fn with_one(builder: Builder<()>, world: &World) -> Runtime<Office> {
     runtime
 }
 
-/// D2, D3, M4
+/// D2, D3, M4: It is taken once when it is replayed.
 #[tokio::test]
-async fn a_message_that_always_fails_is_a_letter_and_is_taken_once_when_replayed() {
+async fn a_message_that_always_fails_is_a_letter() {
     everywhere(async |builder| {
         let world = World::broken();
         let runtime = start(builder, &world).await;
@@ -115,7 +115,7 @@ async fn a_batch_is_kept_by_reference_and_flushed_again() {
 
 /// D2
 #[tokio::test]
-async fn a_batch_that_comes_back_from_where_it_was_replayed_to_is_a_batch_again() {
+async fn a_batch_replayed_to_another_entity_and_back_is_a_batch() {
     everywhere(async |builder| {
         let world = World::broken();
         let runtime = start(builder, &world).await;
@@ -203,7 +203,7 @@ async fn letters_are_listed_by_source_a_page_at_a_time() {
         let page = letters.list(Filter { after, ..takers.clone() }).await.unwrap();
         assert!(page.letters.len() <= 2);
         keys.extend(page.letters.iter().map(|letter| letter.key.clone()));
-        // One that goes moves no other.
+        // The removal of a letter does not move the others.
         letters.remove(page.letters[0].id).await.unwrap();
         after = page.next;
         if after.is_none() {
@@ -218,9 +218,9 @@ async fn letters_are_listed_by_source_a_page_at_a_time() {
     assert!(of_key.letters.is_empty());
 }
 
-/// D3
+/// D3: An unknown primitive is refused, with those there are.
 #[tokio::test]
-async fn a_letter_is_replayed_to_another_entity_or_refused_with_those_there_are() {
+async fn a_letter_is_replayed_to_another_entity() {
     let world = World::broken();
     let runtime = with_one(Runtime::memory(), &world).await;
     let letters = runtime.dead_letters();
@@ -278,7 +278,7 @@ async fn a_crash_around_a_replay_loses_nothing_and_repeats_nothing() {
         let ask = async |verb: &'static str, body: &'static str| {
             let kernel = world.kernel();
             let call = kernel.call(Call::new("drystone:dead_letters", "dead-letters", verb, body));
-            // The world moves only when somebody says so.
+            // The time of the world moves only when the test says so.
             tokio::join!(call, world.settle()).0
         };
         assert_eq!(ask("count", "[]").await.unwrap(), "1");

@@ -169,8 +169,9 @@ async fn init_makes_the_state_or_says_why_it_cannot() {
     assert!(refused.to_string().contains("there is no rate"), "{refused}");
 }
 
+/// Also behind a trait, and when an entity ends.
 #[tokio::test]
-async fn services_are_lent_by_type_also_behind_a_trait_and_when_an_entity_ends() {
+async fn services_are_lent_by_type() {
     let (world, notes) = started(10).await;
     let counter = world.client().counter("a");
     counter.up().await.unwrap();
@@ -180,8 +181,9 @@ async fn services_are_lent_by_type_also_behind_a_trait_and_when_an_entity_ends()
     assert_eq!(*notes.0.lock().unwrap(), ["a has 11 of 10", "the end"]);
 }
 
+/// A circle is refused.
 #[tokio::test]
-async fn a_primitive_calls_another_and_sends_to_it_and_a_circle_is_refused() {
+async fn a_primitive_calls_another_and_sends_to_it() {
     let (world, _) = started(10).await;
     let client = world.client();
     client.counter("a").up().await.unwrap();

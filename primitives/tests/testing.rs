@@ -114,7 +114,7 @@ async fn ten_years_pass_with_nothing_in_them() {
 
 /// X1
 #[tokio::test]
-async fn a_crash_before_a_commit_loses_it_and_one_after_it_does_not() {
+async fn a_crash_before_a_commit_loses_it_and_one_after_does_not() {
     for (moment, kept) in [(Moment::Before, 1), (Moment::After, 2)] {
         let (world, _) = world().await;
         let bell = world.client().bell("a");
@@ -204,9 +204,9 @@ async fn an_answer_that_is_lost_is_found_out() {
     }
 }
 
-/// X1
+/// X1: It goes with the world.
 #[tokio::test]
-async fn a_file_of_its_own_survives_a_restart_and_goes_with_the_world() {
+async fn the_worlds_own_file_survives_a_restart() {
     let (world, log, _) = in_a(World::sqlite()).await;
     world.client().bell("a").set().await.unwrap();
     world.client().bell("a").add().await.unwrap();

@@ -222,9 +222,9 @@ async fn until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// E6
+/// E6: The blocked thread is counted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn while_a_turn_blocks_its_thread_other_keys_are_answered_and_it_is_counted() {
+async fn other_keys_are_answered_while_a_turn_blocks_its_thread() {
     let gate = Gate::default();
     let kernel = open(&gate, |_| {}).await;
     let blocked = ask(&kernel, "blocker", "a".into(), "block");
@@ -241,7 +241,7 @@ async fn while_a_turn_blocks_its_thread_other_keys_are_answered_and_it_is_counte
 
 /// E6, E13
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn while_the_memory_of_a_key_blocks_its_thread_as_it_goes_other_keys_are_answered() {
+async fn other_keys_are_answered_while_a_dropped_memory_blocks_its_thread() {
     let gate = Gate::default();
     // There is room for one key in memory, and evicted keys are dropped only in visits.
     let kernel = open(&gate, |options| (options.resident_bytes_max, options.settled_here_max) = (5_000, 0)).await;
@@ -258,7 +258,7 @@ async fn while_the_memory_of_a_key_blocks_its_thread_as_it_goes_other_keys_are_a
 
 /// E6
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn more_turns_that_block_than_there_are_hands_do_not_stop_the_others() {
+async fn more_blocking_turns_than_threads_do_not_stop_the_others() {
     let gate = Gate::default();
     // On a busy machine a thread that only waits for the processor is replaced as well; the high limit allows
     // for that.
@@ -306,7 +306,7 @@ async fn while_work_blocks_the_authors_threads_turns_go_on() {
 
 /// E6
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn work_that_is_over_at_once_is_polled_by_the_turn_thread_until_it_blocks() {
+async fn short_work_is_polled_by_its_thread_until_it_blocks() {
     let (gate, threads) = (Gate::default(), Arc::default());
     let kernel = open_with(&gate, Arc::clone(&threads), |_| {}).await;
     gate.open();

@@ -92,13 +92,13 @@ async fn a_kernel_that_is_dropped_releases_its_partitions_clean() {
 
 /// R2, W2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_kernel_that_is_dropped_on_a_thread_of_the_runtime_releases_its_partitions_clean() {
+async fn a_kernel_dropped_on_a_runtime_thread_releases_its_partitions() {
     tokio::spawn(dropped_while_work_runs()).await.unwrap();
 }
 
 /// R2, W2
 #[tokio::test]
-async fn a_kernel_that_is_dropped_on_its_own_thread_ends_clean_without_a_deadlock() {
+async fn a_kernel_dropped_on_its_own_thread_ends_without_a_deadlock() {
     let store = store();
     let (kernel, _, toy) = open(&store).await;
     let (mut listener, weak_kernel) = (kernel.listen(), kernel.weak_kernel());

@@ -8,6 +8,7 @@ pub mod held;
 #[cfg(feature = "load")]
 pub mod load;
 pub mod log_lines;
+pub mod programs;
 #[cfg(any(feature = "crash", feature = "load"))]
 mod refuse;
 #[cfg(feature = "sim")]

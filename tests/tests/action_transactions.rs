@@ -181,9 +181,9 @@ async fn a_repeat_after_a_crash_gets_the_answer_of_the_first() {
     }
 }
 
-/// E12
+/// E12: Also while the first is being recorded.
 #[tokio::test]
-async fn a_repeat_that_asks_for_something_else_is_refused_also_while_the_first_is_recorded() {
+async fn a_repeat_that_asks_for_something_else_is_refused() {
     for (write, moment) in [(1, Moment::After), (2, Moment::After), (3, Moment::After)] {
         let world = started(World::sqlite()).await;
         let account = world.client().account("a");
@@ -255,7 +255,7 @@ async fn actions_of_one_key_run_one_at_a_time() {
 
 /// W6.3, M1, M4
 #[tokio::test]
-async fn a_message_runs_an_action_and_one_that_fails_is_a_dead_letter() {
+async fn a_message_runs_an_action_or_becomes_a_dead_letter() {
     let world = started(World::sqlite()).await;
     let clerk = world.client().clerk("c");
     clerk.order("a".to_owned(), 7).await.unwrap();

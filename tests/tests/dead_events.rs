@@ -111,9 +111,9 @@ async fn what_a_run_did_not_take_goes_where_its_type_says() {
     }
 }
 
-/// D3
+/// D3: Also to another run.
 #[tokio::test]
-async fn a_dead_event_is_replayed_to_its_run_to_another_and_to_its_topic() {
+async fn a_dead_event_is_replayed_to_runs_and_to_its_topic() {
     for setup in both() {
         let world = setup.start::<App>().await;
         let (client, letters) = (world.client(), world.dead_letters());
@@ -240,7 +240,7 @@ async fn what_a_queue_loses_is_counted_and_told() {
 
 /// D1, E8
 #[tokio::test]
-async fn what_a_run_did_not_take_that_is_destroyed_goes_where_its_type_says() {
+async fn events_of_a_destroyed_run_go_where_their_type_says() {
     for ends_first in [false, true] {
         for setup in both() {
             let world = setup.start::<App>().await;
@@ -266,9 +266,9 @@ async fn what_a_run_did_not_take_that_is_destroyed_goes_where_its_type_says() {
     }
 }
 
-/// D1, E8
+/// D1, E8: It does not begin again.
 #[tokio::test]
-async fn a_run_that_is_destroyed_goes_also_if_the_process_dies_meanwhile_and_does_not_begin_anew() {
+async fn a_destroyed_run_is_gone_wherever_the_process_dies() {
     for setup in both() {
         let world = setup.start::<App>().await;
         let run = world.client().worker("a");
@@ -290,7 +290,7 @@ async fn a_run_that_is_destroyed_goes_also_if_the_process_dies_meanwhile_and_doe
 
 /// D1, T1
 #[tokio::test]
-async fn what_cannot_be_published_for_its_key_is_too_long_is_a_dead_letter() {
+async fn an_event_whose_topic_key_is_too_long_is_dead() {
     for setup in both() {
         let world = setup.start::<App>().await;
         let run = world.client().worker("a");

@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use drystone_tests::programs::{first_file, sources};
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -17,7 +19,7 @@ fn page() -> String {
     text.lines().map(|line| line.trim_start_matches("//!").trim()).collect::<Vec<_>>().join("\n")
 }
 
-/// The names of tests in backticks, in the form `file::function`.
+/// The names of tests in backticks, in the form `program::function`.
 fn tests_in(text: &str) -> Vec<(&str, &str)> {
     let code = text.split('`').skip(1).step_by(2);
     code.filter(|code| code.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_:".contains(&byte)))
@@ -26,21 +28,21 @@ fn tests_in(text: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
-fn is_test(file: &str, function: &str) -> bool {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(file).with_extension("rs");
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let before = ["async fn", "fn"].iter().find_map(|word| text.split_once(&format!("\n{word} {function}() {{")));
-    before.is_some_and(|(before, _)| {
-        before.lines().last().is_some_and(|line| line.contains("test]") || line.contains("test("))
+fn is_test(program: &str, function: &str) -> bool {
+    sources(program).iter().any(|text| {
+        let before = ["async fn", "fn"].iter().find_map(|word| text.split_once(&format!("\n{word} {function}() {{")));
+        before.is_some_and(|(before, _)| {
+            before.lines().last().is_some_and(|line| line.contains("test]") || line.contains("test("))
+        })
     })
 }
 
-/// Whether a link of the page, followed from its folder in `target/doc` of a checkout, leads to the file of
-/// tests.
-fn is_linked(page: &str, file: &str) -> bool {
+/// Whether a link of the page, followed from its folder in `target/doc` of a checkout, leads to the program
+/// of tests.
+fn is_linked(page: &str, program: &str) -> bool {
     let folder = root().join("target/doc/drystone/workflow/what_happens_when");
     let up = folder.strip_prefix(root()).unwrap().iter().map(|_| "..").collect::<PathBuf>();
-    page.contains(&format!("[{file}]: {}", up.join("tests/tests").join(file).with_extension("rs").display()))
+    page.contains(&format!("[{program}]: {}", up.join("tests").join(first_file(program)).display()))
 }
 
 #[test]
@@ -53,9 +55,9 @@ fn every_answer_names_a_test_and_every_test_it_names_is_there() {
         let tests = tests_in(answer);
         assert!(!tests.is_empty(), "no test is named by: {answer}");
         for (file, function) in tests {
-            assert!(is_test(file, function), "there is no test `{function}` in tests/tests/{file}.rs");
+            assert!(is_test(file, function), "there is no test `{function}` in tests/{}", first_file(file));
             assert!(answer.contains(&format!("[`{file}::{function}`][{file}]")), "no link to `{function}`: {answer}");
-            assert!(is_linked(&page, file), "no link to tests/tests/{file}.rs");
+            assert!(is_linked(&page, file), "no link to tests/{}", first_file(file));
         }
     }
     assert!(!is_test("workflow_time", "no_such_test"));
@@ -128,7 +130,7 @@ fn no_line_of_the_lists_is_longer_than_120_columns() {
     }
 }
 
-/// Collects the line above each test in the sources under a folder.
+/// Collects the doc comment of each test in the sources under a folder.
 fn said_of_tests(folder: &Path, said: &mut Vec<String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -137,8 +139,12 @@ fn said_of_tests(folder: &Path, said: &mut Vec<String>) {
         } else if path.extension().is_some_and(|end| end == "rs") {
             let text = fs::read_to_string(&path).unwrap();
             let lines: Vec<_> = text.lines().map(str::trim).collect();
-            let tests = lines.windows(2).filter(|pair| pair[1].starts_with("#[") && pair[1].contains("test"));
-            said.extend(tests.filter_map(|pair| pair[0].strip_prefix("///").map(str::to_owned)));
+            let is_test = |line: &str| line.starts_with("#[") && line.contains("test");
+            let tests = (0..lines.len()).filter(|index| is_test(lines[*index]));
+            for test in tests {
+                let comment = lines[..test].iter().rev().map_while(|line| line.strip_prefix("///"));
+                said.extend(comment.map(str::to_owned));
+            }
         }
     }
 }

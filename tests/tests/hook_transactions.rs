@@ -208,9 +208,9 @@ async fn an_end_writes_exactly_once_wherever_it_crashes() {
     survived.await.unwrap();
 }
 
-/// W6, E3
+/// W6, E3: Also after a crash.
 #[tokio::test]
-async fn what_a_hook_left_before_a_crash_is_taken_before_a_call_changes_the_state() {
+async fn what_a_hook_left_is_taken_before_the_next_call() {
     // The writes are those of the alarm: its claim, its transaction, and the end that takes the result of
     // the transaction.
     for (write, moment) in (1..=3).flat_map(|write| [(write, Moment::Before), (write, Moment::After)]) {
@@ -228,9 +228,9 @@ async fn what_a_hook_left_before_a_crash_is_taken_before_a_call_changes_the_stat
     }
 }
 
-/// W6, E5, C5, B5, Q3, A3
+/// W6, E5, C5, B5, Q3, A3: At the end it is given up.
 #[tokio::test]
-async fn a_hook_that_fails_leaves_no_row_and_is_tried_again_and_then_given_up() {
+async fn a_hook_that_fails_leaves_no_row_and_is_retried() {
     let world = started(World::sqlite()).await;
     for name in ["tick", "flush", "process", "alarm"] {
         fails(&world, name).await;

@@ -113,9 +113,9 @@ fn an_alarm_that_was_ringing_when_the_process_died_rings_again() {
     assert_eq!((log.take(), world.entity("a").unwrap().alarm), (vec!["app/a rang".to_owned()], None));
 }
 
-/// A3
+/// A3: The parked alarm is visible.
 #[test]
-fn a_failing_alarm_is_tried_again_with_backoff_then_parked_where_it_is_seen() {
+fn a_failing_alarm_is_retried_with_backoff_then_parked() {
     let log = Log::default();
     let says = log.clone();
     let toy = bell(&log).otherwise(move |turn| {
@@ -196,9 +196,9 @@ fn after_downtime_every_overdue_alarm_rings_once_oldest_first() {
     assert!(log.take().is_empty());
 }
 
-/// A4
+/// A4: Calls between them are answered.
 #[test]
-fn overdue_alarms_ring_paced_oldest_first_and_a_call_is_answered_between_them() {
+fn overdue_alarms_ring_paced_and_the_oldest_first() {
     let (log, has_rung) = (Log::default(), Latch::default());
     let (calls, rung) = (log.clone(), has_rung.clone());
     let toy = bell(&log).own("tell", move |turn| {

@@ -12,7 +12,7 @@ use drystone_tests::world::{
 
 /// E1
 #[test]
-fn a_call_that_makes_the_state_binds_the_key_in_its_own_commit() {
+fn a_call_that_makes_the_state_binds_in_its_own_commit() {
     let world = World::of(adder().config("shown").alone());
     assert_eq!(world.call(add("a", 3)).unwrap(), "3");
     let entity = world.entity("a").unwrap();
@@ -45,9 +45,9 @@ fn a_call_whose_code_runs_and_fails_binds_nothing() {
     assert_eq!(world.entity("a"), None);
 }
 
-/// E1
+/// E1: The caller of the unbound key is told so.
 #[test]
-fn a_call_that_makes_no_state_on_an_unbound_key_is_told_so_and_writes_nothing() {
+fn a_call_that_makes_no_state_writes_nothing() {
     let row = || Row { lane: "items".into(), key: "1".into(), body: "x".into() };
     let toy = Toy::new("toy")
         .own("put", move |turn| Next::Commit(Commit { put: vec![row()], ..turn.says("") }))
@@ -105,7 +105,7 @@ fn an_unknown_definition_or_verb_is_told_what_there_is() {
 
 /// K3
 #[test]
-fn what_is_too_large_for_a_call_is_refused_before_anything_is_read() {
+fn an_input_that_is_too_large_is_refused_before_any_read() {
     let world = World::of(adder().alone());
     let before = world.store.counts();
     let long = "k".repeat(513);
@@ -122,9 +122,9 @@ fn what_is_too_large_for_a_call_is_refused_before_anything_is_read() {
     assert!(world.call(add(&"k".repeat(512), 1)).is_ok());
 }
 
-/// K3
+/// K3: The entity is as it was.
 #[test]
-fn a_turn_that_writes_too_much_is_refused_and_the_entity_is_as_it_was() {
+fn a_turn_that_writes_too_much_is_refused() {
     let rows = |count: u64, bytes: usize| (0..count).map(move |number| row(number, bytes)).collect::<Vec<_>>();
     let toy = adder()
         .action("state", |turn| Next::Commit(turn.sets("x".repeat(turn.number() as usize))))
@@ -170,7 +170,7 @@ fn calls_that_fit_alone_but_not_together_become_two_commits() {
 
 /// R6
 #[test]
-fn entities_are_listed_page_by_page_and_the_pages_stay_while_others_change() {
+fn entities_are_listed_in_pages_that_stay_while_others_change() {
     let world = World::of(registry([adder(), adder_named("other")]));
     (0..7).for_each(|number| drop(world.call(add(&format!("a{number}"), 1)).unwrap()));
     world.call(call("other", "b", "add", 1)).unwrap();

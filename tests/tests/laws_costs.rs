@@ -77,9 +77,9 @@ fn a_call_that_runs_code_is_one_write_too() {
     assert_eq!(cost(&world, || drop(world.call(call("adder", "a", "run", "")).unwrap())), of(1, 1, 0, 0, 0));
 }
 
-/// E1
+/// E1: The key is unbound.
 #[test]
-fn a_first_call_on_an_unbound_key_is_one_read_and_one_write() {
+fn a_first_call_is_one_read_and_one_write() {
     let world = world();
     assert_eq!(cost(&world, || drop(world.call(add("b", 1)).unwrap())), of(1, 1, 0, 1, 2));
 }
@@ -122,7 +122,7 @@ fn an_alarm_that_sets_the_next_one_is_one_write() {
 
 /// A6
 #[test]
-fn an_alarm_of_an_entity_that_is_not_in_memory_needs_no_read_of_its_own() {
+fn an_alarm_of_an_entity_outside_memory_needs_no_read() {
     let world = world();
     world.call(call("adder", "a", "tick", "")).unwrap();
     world.shut_down(Duration::from_millis(10));
@@ -131,18 +131,18 @@ fn an_alarm_of_an_entity_that_is_not_in_memory_needs_no_read_of_its_own() {
     assert_eq!((spent.writes, spent.read_calls), (1, 0));
 }
 
-/// M1
+/// M1: It is in the sender's commit, and gone in the receiver's.
 #[test]
-fn a_message_is_a_row_in_its_senders_commit_and_gone_in_its_receivers() {
+fn a_message_is_one_row_for_sender_and_receiver() {
     let world = world();
     let send = || drop(world.call(call("adder", "a", "send", "")).unwrap());
     assert_eq!(cost(&world, send), of(2, 2, 1, 0, 0));
     assert_eq!(world.inbox("to"), 0);
 }
 
-/// W1, W2
+/// W1, W2: The first write asks for the work, the second ends it.
 #[test]
-fn a_piece_of_listed_work_is_one_write_to_call_for_it_and_one_for_its_end() {
+fn a_piece_of_listed_work_costs_two_writes() {
     let world = world();
     assert_eq!(cost(&world, || drop(world.call(call("adder", "a", "work", "")).unwrap())), of(2, 2, 0, 0, 0));
     assert_eq!(&world.entity("a").unwrap().head[..], b"done");
@@ -203,7 +203,7 @@ fn calls_of_many_keys_that_wait_for_the_writer_share_one_batch() {
 
 /// W2
 #[test]
-fn a_crash_costs_one_write_for_each_entity_that_may_have_been_running() {
+fn a_crash_costs_one_write_per_entity_that_may_have_run() {
     let latch = Latch::default();
     let wait = latch.clone();
     let toy = kind().runs(move |_, _, _| {

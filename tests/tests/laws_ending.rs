@@ -42,9 +42,9 @@ fn rich(latch: &Latch, log: &Log) -> Toy {
         })
 }
 
-/// E8
+/// E8: The key is free.
 #[test]
-fn whoever_waits_for_a_destroyed_entity_is_told_and_the_key_is_free() {
+fn callers_of_a_destroyed_entity_are_told() {
     let world = World::of(rich(&Latch::default(), &Log::default()).alone());
     world.call(add("a", 3)).unwrap();
     let held = world.ask(call("adder", "a", "wait", ""));
@@ -70,7 +70,7 @@ fn a_call_that_waited_for_its_turn_gets_destroyed_and_binds_nothing() {
 
 /// E8
 #[test]
-fn the_next_entity_of_a_key_is_another_and_has_nothing_of_the_one_before() {
+fn the_next_entity_of_a_key_has_nothing_of_the_previous_one() {
     let (latch, log) = (Latch::default(), Log::default());
     let world = World::of(rich(&latch, &log).alone());
     world.call(add("a", 3)).unwrap();
@@ -90,7 +90,7 @@ fn the_next_entity_of_a_key_is_another_and_has_nothing_of_the_one_before() {
 
 /// E8
 #[test]
-fn a_key_that_is_destroyed_and_bound_again_before_anything_is_durable_ends_as_told() {
+fn a_key_destroyed_and_bound_before_durability_ends_as_told() {
     let world = World::of(adder().alone());
     world.store.stall();
     let asked = [add("a", 3), call("adder", "a", "destroy", ""), add("a", 4)].map(|call| world.ask(call));
@@ -101,7 +101,7 @@ fn a_key_that_is_destroyed_and_bound_again_before_anything_is_durable_ends_as_to
 
 /// E8, M1
 #[test]
-fn a_message_to_a_destroyed_entity_reaches_the_next_one_of_the_key() {
+fn a_message_to_a_destroyed_entity_reaches_the_next_one() {
     let latch = Latch::default();
     let sender = Toy::new("sender")
         .own("send", |turn| Next::Commit(Commit { send: vec![message("adder", "a", "add", 5)], ..turn.sets("sent") }));

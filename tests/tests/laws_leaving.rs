@@ -93,7 +93,7 @@ fn reads(world: &World, act: impl FnOnce()) -> u64 {
 
 /// W8
 #[test]
-fn an_entity_that_nothing_uses_leaves_memory_and_comes_back_as_it_was() {
+fn an_unused_entity_leaves_memory_and_comes_back_unchanged() {
     let (registry, memories) = remembering(adder());
     let world = World::of(registry);
     world.call(add("a", 1)).unwrap();
@@ -160,9 +160,9 @@ fn busy(latch: &Latch, is_mended: &Arc<AtomicBool>) -> Toy {
         })
 }
 
-/// W8
+/// W8: Until that is over.
 #[test]
-fn one_with_running_work_a_held_caller_or_waiting_mail_stays_until_that_is_over() {
+fn an_entity_with_work_callers_or_mail_stays_in_memory() {
     let (latch, is_mended) = (Latch::default(), Arc::default());
     let (registry, memories) = remembering(busy(&latch, &is_mended));
     let world = World::with(registry, |options| options.retry = (30 * SECOND, 30 * SECOND));
@@ -215,7 +215,7 @@ fn ringing() -> Toy {
 
 /// W8, A6
 #[test]
-fn the_alarm_of_one_that_has_left_rings_on_time_and_without_a_read_if_its_record_is_short() {
+fn a_short_record_outside_memory_rings_on_time_without_a_read() {
     for (length, read_calls) in [(10, 0), (10_000, 1)] {
         let (registry, memories) = remembering(ringing());
         let world = World::of(registry);
@@ -231,7 +231,7 @@ fn the_alarm_of_one_that_has_left_rings_on_time_and_without_a_read_if_its_record
 
 /// W8, A6, R8
 #[test]
-fn the_alarm_of_one_that_left_because_memory_was_full_rings_without_a_read_too() {
+fn an_entity_evicted_for_lack_of_memory_rings_without_a_read() {
     let (registry, memories) = remembering(ringing());
     let world = World::with(registry, |options| options.resident_bytes_max = 20_000);
     for number in 0..100 {
@@ -279,7 +279,7 @@ fn how_long_one_may_be_idle_is_an_option() {
 
 /// W8
 #[test]
-fn one_that_came_after_all_had_left_leaves_as_soon_as_they_did() {
+fn an_entity_that_arrives_late_leaves_as_soon_as_the_others() {
     let (registry, memories) = remembering(adder());
     let world = World::of(registry);
     for key in ["a", "b", "c"] {

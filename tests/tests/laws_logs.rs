@@ -75,9 +75,9 @@ fn a_turn_that_panics_is_logged_with_its_key_and_its_message() {
     assert!(said[0].starts_with("ERROR"), "{said:?}");
 }
 
-/// E6
+/// E6: With the key and the action.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn code_that_blocks_a_thread_is_named_by_its_key_and_what_it_does() {
+async fn code_that_blocks_a_thread_is_named_in_the_log() {
     let lines = log_lines();
     let gate = Gate::default();
     let _opened = OpenedAtTheEnd(gate.clone());

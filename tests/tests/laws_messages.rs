@@ -121,7 +121,7 @@ fn ring() -> Toy {
 
 /// M3
 #[test]
-fn a_call_to_one_who_waits_for_it_is_refused_at_once_with_the_chain() {
+fn a_call_in_a_circle_is_refused_with_the_chain() {
     let world = World::of(ring().alone());
     assert_eq!(world.call(call("ring", "a", "go", "b c end")).unwrap(), "end");
     let refused = "a call to `app/a` would wait for itself; these wait for one another: app/a → app/b → app/c → app/a";
@@ -182,9 +182,9 @@ fn receiver(log: &Log) -> Registry {
     registry([picky, sender, letters()]).dead_letters("letters", key("dead"))
 }
 
-/// M4
+/// M4: Whether the message binds the key depends on the kind.
 #[test]
-fn a_message_to_an_unbound_key_binds_it_if_it_can_and_is_a_dead_letter_if_not() {
+fn a_message_to_an_unbound_key_binds_it_or_is_dead() {
     let world = World::of(receiver(&Log::default()));
     world.call(call("sender", "s", "send", "only bound 1")).unwrap();
     assert_eq!((world.entity("to"), world.inbox("to")), (None, 0));
@@ -202,9 +202,9 @@ fn a_message_that_cannot_be_decoded_is_a_dead_letter_at_once() {
     assert_eq!(world.state("to"), "1");
 }
 
-/// M4
+/// M4: After its retries the message is a dead letter.
 #[test]
-fn a_message_whose_code_fails_is_tried_again_then_a_dead_letter_and_holds_up_its_own_sender_only() {
+fn a_message_whose_code_fails_blocks_its_own_sender_only() {
     let log = Log::default();
     let world = World::of(receiver(&log));
     world.call(call("sender", "s", "send", "poison 1, add 10")).unwrap();
@@ -247,9 +247,9 @@ fn a_message_whose_turn_panics_is_tried_again_then_a_dead_letter() {
     assert_eq!(world.state("to"), "2");
 }
 
-/// M4
+/// M4: There it is seen.
 #[test]
-fn without_anyone_to_take_it_a_dead_letter_stays_in_its_inbox_and_is_seen() {
+fn a_dead_letter_without_a_taker_stays_in_its_inbox() {
     let sender = Toy::new("sender").action("send", |turn| {
         Next::Commit(Commit { send: vec![message("adder", "to", "nothing", "1")], ..turn.sets("sent") })
     });

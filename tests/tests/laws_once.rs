@@ -156,9 +156,9 @@ fn a_panic_is_not_recorded() {
     assert_eq!(world.call(add("a", 3).once("k")).unwrap(), "3");
 }
 
-/// E12
+/// E12: The repeat learns what became of the call.
 #[test]
-fn a_deadline_is_not_recorded_and_the_repeat_learns_what_became_of_it() {
+fn a_deadline_is_not_recorded() {
     let (world, latch, log) = world();
     let slow = call("adder", "a", "slow", "").once("k");
     let first = world.ask(slow.clone().deadline(Duration::from_secs(1)));
@@ -190,7 +190,7 @@ fn a_recorded_reply_is_kept_for_a_day_and_no_longer() {
 
 /// E12
 #[test]
-fn a_call_asked_again_after_a_crash_at_any_store_call_happens_once() {
+fn a_repeated_call_happens_once_after_a_crash_at_any_store_call() {
     for moment in [Moment::Before, Moment::After] {
         for at in 1.. {
             let (world, ..) = world();
@@ -243,9 +243,9 @@ fn rememberer() -> Registry {
     })
 }
 
-/// E13
+/// E13: Nothing changes.
 #[test]
-fn what_a_handler_remembers_may_be_dropped_before_any_turn_and_nothing_changes() {
+fn what_a_handler_remembers_may_be_dropped_before_any_turn() {
     let told = [None, Some(2), Some(1)].map(|forget_one_in| {
         let world = World::with(rememberer(), |options| options.forget_one_in = forget_one_in);
         world.store.stall();
@@ -260,7 +260,7 @@ fn what_a_handler_remembers_may_be_dropped_before_any_turn_and_nothing_changes()
 
 /// E6, E13
 #[test]
-fn what_a_handler_remembers_of_a_commit_that_did_not_come_about_is_forgotten() {
+fn a_handler_forgets_what_belongs_to_a_failed_commit() {
     let world = World::of(rememberer());
     world.call(add("a", 1)).unwrap();
     let huge = call("adder", "a", "add", "1").deadline(Duration::from_secs(1));

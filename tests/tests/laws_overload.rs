@@ -45,9 +45,9 @@ fn overloaded(answer: Result<String, Error>) -> Limit {
     }
 }
 
-/// R8
+/// R8: Other keys do not notice.
 #[test]
-fn too_many_calls_of_one_key_are_refused_and_other_keys_do_not_notice() {
+fn too_many_calls_of_one_key_are_refused() {
     let latch = Latch::default();
     let toy = slow(&latch, &Log::default());
     let world = World::with(toy.alone(), |options| options.calls_per_key_max = 2);
@@ -75,9 +75,9 @@ fn too_many_waiting_bytes_are_refused_until_some_have_gone() {
     assert_eq!(world.call(big("b")).unwrap(), "1");
 }
 
-/// R8
+/// R8: Until some are written.
 #[test]
-fn too_many_commits_that_wait_for_the_store_are_refused_until_some_are_written() {
+fn too_many_waiting_commits_are_refused() {
     let world = World::with(adder().alone(), |options| options.batch_writes_max = 2);
     world.store.stall();
     // One write is in flight and three wait, which is more than the next batch takes.

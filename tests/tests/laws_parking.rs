@@ -43,9 +43,10 @@ fn an_entity_without_a_definition_is_parked_seen_and_loses_no_alarm() {
     assert_eq!((world.state("a").as_str(), parked(&world, "a")), ("1", None));
 }
 
-/// E10, R3, fF4: workers of two builds hand the entity to each other.
+/// E10, R3, fF4: workers of two builds hand the entity to each other. The next worker with the definition
+/// resumes.
 #[test]
-fn a_worker_that_does_not_know_a_definition_loses_nothing_of_it_and_the_next_that_does_goes_on() {
+fn a_worker_without_a_definition_loses_nothing_of_it() {
     let world = World::of(ringing().alone());
     world.call(call("adder", "a", "set", "")).unwrap();
     world.freeze(true);
@@ -61,7 +62,7 @@ fn a_worker_that_does_not_know_a_definition_loses_nothing_of_it_and_the_next_tha
 
 /// E10
 #[test]
-fn a_message_to_an_entity_without_a_definition_waits_until_it_is_back() {
+fn a_message_waits_for_the_definition_of_its_entity() {
     let sender = || {
         Toy::new("sender").own("send", |turn| {
             Next::Commit(Commit { send: vec![message("adder", "a", "add", 5)], ..turn.sets("sent") })
@@ -94,9 +95,9 @@ fn picky_with(version: &'static str, config: &'static str) -> Toy {
     )
 }
 
-/// E10
+/// E10: It is never reset.
 #[test]
-fn an_entity_that_cannot_be_read_is_parked_with_the_reason_and_never_reset() {
+fn an_unreadable_entity_is_parked_with_the_reason() {
     let world = World::of(picky("v1").alone());
     world.call(call("adder", "a", "write", "broken")).unwrap();
     let expected = Parked::Undecodable("state.items[3].qty: expected u32".to_owned());
@@ -110,9 +111,9 @@ fn an_entity_that_cannot_be_read_is_parked_with_the_reason_and_never_reset() {
     assert_eq!((world.state("a"), parked(&world, "a")), ("broken".into(), Some(expected)));
 }
 
-/// E10
+/// E10: Its options are the same.
 #[test]
-fn an_entity_that_could_not_be_read_goes_on_with_code_that_was_mended_and_has_the_same_options() {
+fn an_unreadable_entity_resumes_with_mended_code() {
     let world = World::of(picky("v1").alone());
     world.call(call("adder", "a", "write", "broken")).unwrap();
     assert!(world.call(call("adder", "a", "get", "")).is_err());
@@ -122,7 +123,7 @@ fn an_entity_that_could_not_be_read_goes_on_with_code_that_was_mended_and_has_th
 
 /// E10
 #[test]
-fn an_entity_that_could_not_be_read_goes_on_with_a_changed_definition() {
+fn an_unreadable_entity_resumes_with_a_changed_definition() {
     let world = World::of(picky("v1").alone());
     world.call(call("adder", "a", "write", "broken")).unwrap();
     assert!(world.call(call("adder", "a", "get", "")).is_err());

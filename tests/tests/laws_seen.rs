@@ -89,9 +89,9 @@ fn explain_names_the_reason_of_a_parking_in_words() {
     assert_eq!(said, "app/a: bound; it is parked: its record cannot be read: as asked");
 }
 
-/// R7, fA5
+/// R7, fA5: It is counted.
 #[test]
-fn a_live_entity_that_nothing_will_wake_is_counted_and_said_to_be_stuck() {
+fn a_live_entity_that_nothing_wakes_is_reported_as_stuck() {
     let world = World::of(waiting(&Latch::default()).alone());
     world.call(call("adder", "a", "lie", "")).unwrap();
     assert_eq!(world.waits("a"), [Wait::Stuck]);
@@ -102,9 +102,9 @@ fn a_live_entity_that_nothing_will_wake_is_counted_and_said_to_be_stuck() {
     assert!(!world.waits("a").contains(&Wait::Stuck) && !world.waits("b").contains(&Wait::Stuck));
 }
 
-/// R7
+/// R7: Its work runs.
 #[test]
-fn a_live_entity_that_nothing_would_wake_is_woken_and_its_work_runs() {
+fn a_live_entity_that_nothing_would_wake_is_woken() {
     let is_forgotten = Arc::new(AtomicBool::new(true));
     let forgotten = is_forgotten.clone();
     let toy = adder()

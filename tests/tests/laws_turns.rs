@@ -63,7 +63,7 @@ fn reads_and_the_kinds_own_verbs_are_answered_while_exclusive_code_runs() {
 
 /// E3
 #[test]
-fn a_read_sees_the_committed_state_and_not_the_one_on_its_way() {
+fn a_read_sees_the_committed_state() {
     let world = World::of(adder().alone());
     world.call(add("a", 5)).unwrap();
     world.store.stall();
@@ -107,7 +107,7 @@ fn an_answer_that_rests_on_an_undurable_turn_waits_for_it() {
 
 /// E4
 #[test]
-fn code_that_could_act_outside_never_runs_on_a_state_that_is_not_durable() {
+fn code_that_acts_outside_never_runs_on_an_undurable_state() {
     let (latch, log) = (Latch::default(), Log::default());
     latch.open();
     let world = World::of(slow(&latch, &log).alone());
@@ -161,7 +161,7 @@ fn what_the_kind_records_of_a_failure_is_committed() {
 
 /// E6
 #[test]
-fn a_panic_in_a_turn_or_in_its_code_is_the_callers_alone() {
+fn a_panic_of_a_turn_or_its_code_harms_only_the_caller() {
     let toy = adder()
         .action("run", |_| Next::Run(Work { borrow: Borrow::Exclusive, ..Work::new("run") }))
         .action("pure", |_| Next::Run(Work { pure: true, borrow: Borrow::Exclusive, ..Work::new("pure") }))
@@ -178,9 +178,9 @@ fn a_panic_in_a_turn_or_in_its_code_is_the_callers_alone() {
     assert_eq!((world.call(add("a", 1)).unwrap(), world.call(add("b", 1)).unwrap()), ("4".into(), "1".into()));
 }
 
-/// E7
+/// E7: In one commit.
 #[test]
-fn the_alarm_is_kept_set_or_cleared_in_the_commit_of_the_state() {
+fn the_alarm_is_kept_set_or_cleared_with_the_state() {
     let toy = adder()
         .action("set", |turn| Next::Commit(Commit { alarm: alarm_in(turn.now, SECOND), ..turn.sets(1) }))
         .action("clear", |turn| Next::Commit(Commit { alarm: drystone_runtime::Change::Clear, ..turn.sets(3) }));
@@ -290,7 +290,7 @@ fn a_caller_held_under_its_ticket_is_answered_alone() {
 
 /// S1
 #[test]
-fn a_held_caller_who_leaves_is_told_to_the_kind_and_nobody_else_is() {
+fn only_the_kind_is_told_that_a_held_caller_left() {
     let log = Log::default();
     let world = World::of(waiting_room(&log).alone());
     let stays = world.ask(call("adder", "a", "wait", ""));
@@ -324,9 +324,9 @@ fn an_answer_that_reaches_nobody_comes_back_as_one_who_left() {
     assert_eq!((log.take(), world.waits("a")), (vec!["one left".to_owned()], vec![Wait::Rest]));
 }
 
-/// S1
+/// S1: A read or an error does not.
 #[test]
-fn an_answer_that_was_not_fetched_comes_back_and_a_read_or_an_error_does_not() {
+fn an_answer_that_was_not_fetched_comes_back() {
     let log = Log::default();
     let world = World::of(waiting_room(&log).alone());
     world.call(add("a", 1)).unwrap();
@@ -343,7 +343,7 @@ fn an_answer_that_was_not_fetched_comes_back_and_a_read_or_an_error_does_not() {
 
 /// E13
 #[test]
-fn a_handler_that_is_made_to_forget_before_every_visit_does_the_same() {
+fn a_handler_that_forgets_before_every_visit_does_the_same() {
     for forget_one_in in [None, Some(1)] {
         let (latch, log) = (Latch::default(), Log::default());
         latch.open();

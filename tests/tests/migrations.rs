@@ -97,7 +97,7 @@ async fn migrations_are_applied_before_any_run_goes_on() {
 
 /// W12
 #[tokio::test]
-async fn a_list_that_does_not_begin_with_what_was_applied_is_refused_by_name() {
+async fn a_list_that_contradicts_what_was_applied_is_refused() {
     let file = File::new();
     drop(opened(&file.path, &[LEDGER, NAMES]).await);
     let changed = (NAMES.0, "ALTER TABLE ledger ADD COLUMN other TEXT");

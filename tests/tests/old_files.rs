@@ -256,7 +256,7 @@ fn sorted(mut lines: Vec<String>) -> Vec<String> {
 
 /// K2, E14
 #[tokio::test]
-async fn what_was_under_way_in_an_old_file_resumes_with_the_work_ids_it_had() {
+async fn work_in_an_old_file_resumes_with_its_work_ids() {
     let ((_folder, path), fakes) = (place(), Fakes::default());
     let world = setup(&path, &fakes).start::<App>().await;
     world.settle().await;
@@ -303,9 +303,9 @@ async fn what_is_at_rest_in_an_old_file_is_there() {
     assert_eq!(client.ghost("attic").rings().await.unwrap(), 1, "its primitive is back: it is parked no more");
 }
 
-/// E2, K2
+/// E2, K2: An app with separate keys is refused.
 #[tokio::test]
-async fn an_old_file_with_shared_keys_is_refused_to_an_app_with_separate_ones_and_goes_on_with_shared_keys() {
+async fn an_old_file_with_shared_keys_stays_with_shared_keys() {
     let ((_folder, path), fakes) = (place(), Fakes::default());
     for _ in 0..2 {
         let refused = separate(&path, &fakes).try_start::<App>().await.map(drop);

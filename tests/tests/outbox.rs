@@ -164,7 +164,7 @@ async fn a_message_is_delivered_once_wherever_its_delivery_crashes() {
 
 /// M6
 #[tokio::test]
-async fn what_was_sent_is_delivered_although_the_answer_of_the_store_was_lost() {
+async fn a_message_is_delivered_although_the_stores_answer_was_lost() {
     let world = started(World::sqlite()).await;
     world.store_fails(Fault::LostAnswer);
     order(&world, "a", false).await.unwrap_err();

@@ -208,7 +208,7 @@ async fn the_schema_table_is_not_written() {
 
 /// W6
 #[test]
-fn a_view_or_a_trigger_that_another_program_made_reaches_nothing_of_ours() {
+fn a_foreign_view_or_trigger_reaches_none_of_our_tables() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("app.db");
     testing::block_on(async {

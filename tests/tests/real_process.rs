@@ -59,7 +59,7 @@ async fn the_child_fails_to_bind_its_port() {
 
 /// W2, R2
 #[tokio::test]
-async fn a_process_that_fails_to_bind_its_port_sixty_times_fails_and_holds_no_run() {
+async fn sixty_failures_to_bind_a_port_hold_no_run() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("app.db");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

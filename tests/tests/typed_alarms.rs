@@ -145,9 +145,9 @@ async fn an_alarm_is_never_early_and_setting_replaces_it() {
     }
 }
 
-/// A3, E5
+/// A3, E5: It is retried before.
 #[tokio::test]
-async fn a_failing_alarm_is_tried_again_and_then_given_up_in_sight_with_its_state_kept() {
+async fn a_failing_alarm_is_given_up_visibly_with_its_state_kept() {
     for setup in both() {
         let (world, log) = started(setup).await;
         let bell = world.client().bell("a");
@@ -180,7 +180,7 @@ async fn a_failing_alarm_is_tried_again_and_then_given_up_in_sight_with_its_stat
 
 /// A3
 #[tokio::test]
-async fn a_retry_that_waits_is_not_forgotten_by_a_restart_nor_counted_anew() {
+async fn a_waiting_retry_survives_a_restart_with_its_count() {
     for setup in both() {
         let (world, log) = started(setup).await;
         world.client().bell("a").set(10, 9).await.unwrap();
@@ -289,7 +289,7 @@ async fn an_alarm_that_was_cleared_moved_or_lost_its_entity_does_nothing() {
 
 /// A2
 #[tokio::test]
-async fn a_time_that_is_past_rings_at_once_and_one_that_never_comes_does_no_harm() {
+async fn a_past_time_rings_at_once_and_an_impossible_one_never() {
     for setup in both() {
         let (world, log) = started(setup).await;
         let client = world.client();

@@ -170,9 +170,9 @@ async fn a_key_that_is_empty_or_too_long_is_refused() {
     }
 }
 
-/// K3
+/// K3: Nothing is stored.
 #[tokio::test]
-async fn a_payload_or_a_state_beyond_a_mebibyte_is_refused_and_nothing_is_stored() {
+async fn a_payload_or_state_beyond_a_mebibyte_is_refused() {
     const MIB: usize = 1 << 20;
     for setup in both() {
         let (world, _) = started(setup).await;
@@ -190,9 +190,9 @@ async fn a_payload_or_a_state_beyond_a_mebibyte_is_refused_and_nothing_is_stored
     }
 }
 
-/// K3, B7, B8
+/// K3, B7, B8: What was added is flushed.
 #[tokio::test]
-async fn an_item_or_a_folded_value_that_is_too_large_is_refused_and_what_was_added_is_flushed() {
+async fn an_item_or_folded_value_that_is_too_large_is_refused() {
     for setup in both() {
         let (world, log) = started(setup).await;
         let book = world.client().book("b");
@@ -225,7 +225,7 @@ async fn a_reducer_that_panics_refuses_its_item_and_loses_no_other() {
 
 /// E10
 #[tokio::test]
-async fn a_number_that_json_does_not_have_is_refused_wherever_it_comes_from() {
+async fn a_number_that_json_lacks_is_refused_wherever_it_comes_from() {
     for setup in both() {
         let (world, log) = started(setup).await;
         let (drawer, scale) = (world.client().drawer("a"), world.client().scale("s"));
@@ -250,9 +250,9 @@ async fn a_number_that_json_does_not_have_is_refused_wherever_it_comes_from() {
     }
 }
 
-/// E10, E13
+/// E10, E13: And after a restart.
 #[tokio::test]
-async fn what_json_cannot_tell_apart_is_the_same_at_once_and_after_a_restart() {
+async fn values_that_json_cannot_distinguish_are_equal_at_once() {
     for setup in both() {
         let (world, _) = started(setup).await;
         let drawer = world.client().drawer("a");
@@ -265,9 +265,9 @@ async fn what_json_cannot_tell_apart_is_the_same_at_once_and_after_a_restart() {
     }
 }
 
-/// E10
+/// E10: Numbers count as text.
 #[tokio::test]
-async fn a_map_whose_keys_are_no_text_is_refused_and_numbers_are_text_enough() {
+async fn a_map_whose_keys_are_no_text_is_refused() {
     for setup in both() {
         let (world, _) = started(setup).await;
         let drawer = world.client().drawer("a");

@@ -98,9 +98,9 @@ async fn post(world: &World<App>, items: &[&str]) {
     }
 }
 
-/// B1, B2
+/// B1, B2: The answer of `add` says when.
 #[tokio::test]
-async fn a_batch_is_flushed_so_long_after_its_first_item_and_add_says_when() {
+async fn a_batch_is_flushed_a_fixed_time_after_its_first_item() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let post = world.client().post("a");
@@ -118,9 +118,9 @@ async fn a_batch_is_flushed_so_long_after_its_first_item_and_add_says_when() {
     }
 }
 
-/// B1
+/// B1: Steady traffic flushes by capacity.
 #[tokio::test]
-async fn with_reset_on_add_every_item_moves_the_deadline_and_steady_traffic_flushes_by_capacity() {
+async fn with_reset_on_add_every_item_moves_the_deadline() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let sliding = world.client().sliding("a");
@@ -136,9 +136,9 @@ async fn with_reset_on_add_every_item_moves_the_deadline_and_steady_traffic_flus
     }
 }
 
-/// B2, B3
+/// B2, B3: A full batch is flushed after the crash.
 #[tokio::test]
-async fn an_item_that_was_acknowledged_survives_a_crash_and_a_full_batch_is_flushed_after_one() {
+async fn an_acknowledged_item_survives_a_crash() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
         post(&world, &["x", "y"]).await;
@@ -154,9 +154,9 @@ async fn an_item_that_was_acknowledged_survives_a_crash_and_a_full_batch_is_flus
     }
 }
 
-/// B4, E3
+/// B4, E3: One batch at a time.
 #[tokio::test]
-async fn adds_go_on_while_a_flush_runs_and_batches_are_flushed_one_at_a_time_in_order() {
+async fn adds_continue_while_batches_are_flushed_in_order() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
         post(&world, &["slow", "b", "c", "d", "e", "f", "g"]).await;
@@ -173,9 +173,9 @@ async fn adds_go_on_while_a_flush_runs_and_batches_are_flushed_one_at_a_time_in_
     }
 }
 
-/// B4
+/// B4: Over retries and restarts.
 #[tokio::test]
-async fn the_id_of_a_batch_is_the_same_over_retries_and_restarts_and_no_other_has_it() {
+async fn the_id_of_a_batch_is_stable_and_unique() {
     #[derive(Debug, Default, Serialize, Deserialize)]
     struct Ids;
     #[primitive(buffer, max_items = 1, backoff = "1s", max_attempts = 3)]

@@ -181,8 +181,9 @@ fn a_tick_is_one_commit() {
     });
 }
 
+/// An add writes one row, a flush reads once.
 #[test]
-fn an_add_is_one_commit_with_one_row_and_a_flush_one_more_and_one_read() {
+fn an_add_and_a_flush_are_one_commit_each() {
     block_on(async {
         for setup in both() {
             let world = warm(setup).await;
@@ -230,9 +231,9 @@ async fn travel(world: &World<App>, key: &str, steps: u32, then: &str) {
     world.client().trip(key).start(steps, then.into()).await.expect("the store is well");
 }
 
-/// W1
+/// W1: It reads nothing.
 #[test]
-fn a_run_of_n_steps_is_n_and_one_commits_and_reads_nothing() {
+fn a_run_of_n_steps_is_n_and_one_commits() {
     block_on(async {
         for setup in both() {
             let world = warm(setup).await;
@@ -246,9 +247,9 @@ fn a_run_of_n_steps_is_n_and_one_commits_and_reads_nothing() {
     });
 }
 
-/// V4, V5, H1
+/// V4, V5, H1: A sleep is one more.
 #[test]
-fn an_event_to_a_run_that_waits_is_one_commit_and_a_sleep_one_more() {
+fn an_event_to_a_waiting_run_is_one_commit() {
     block_on(async {
         for setup in both() {
             let world = warm(setup).await;
@@ -272,9 +273,9 @@ fn an_event_to_a_run_that_waits_is_one_commit_and_a_sleep_one_more() {
     });
 }
 
-/// T1, T3, T5
+/// T1, T3, T5: The topic commits, and the run that takes the event commits.
 #[test]
-fn an_event_is_one_commit_of_its_topic_and_one_of_the_run_that_it_reaches() {
+fn a_published_event_is_two_commits() {
     block_on(async {
         for setup in both() {
             let world = warm(setup).await;
@@ -332,7 +333,7 @@ fn an_event_to_many_is_a_commit_for_each_slice_of_them() {
 
 /// W8, L2
 #[test]
-fn a_run_that_is_not_in_memory_costs_the_reading_of_its_journal_once() {
+fn a_run_outside_memory_costs_one_read_of_its_journal() {
     block_on(async {
         for setup in both() {
             let world = warm(setup).await;

@@ -131,9 +131,9 @@ async fn a_continuous_entity_counts_every_tick_once() {
     .await;
 }
 
-/// B3, B4, B5, D2
+/// B3, B4, B5, D2: In one batch, or in one dead letter.
 #[tokio::test]
-async fn every_item_of_a_buffer_is_flushed_in_one_batch_or_is_in_one_dead_letter() {
+async fn every_item_of_a_buffer_is_flushed_or_dead_once() {
     let tell = async |world: &World<App>| {
         let mut is_told = true;
         for item in 1..=9_u32 {
@@ -185,7 +185,7 @@ async fn an_alarm_of_an_object_does_each_thing_once() {
 
 /// R4, B2
 #[tokio::test]
-async fn an_answer_that_was_lost_and_a_commit_that_was_lost_lose_and_double_nothing() {
+async fn lost_answers_and_lost_commits_lose_and_double_nothing() {
     use drystone::testing::Fault;
     for fault in [Fault::LostAnswer, Fault::LostCommit] {
         for setup in both() {

@@ -120,9 +120,9 @@ async fn a_time_that_the_clock_leaves_out_comes_when_it_jumps() {
     }
 }
 
-/// C1
+/// C1: An hour always comes.
 #[tokio::test]
-async fn a_time_that_the_clock_shows_twice_comes_once_and_an_hour_always() {
+async fn a_time_that_the_clock_shows_twice_comes_once() {
     for setup in both() {
         let (world, fakes) = started(setup, AUTUMN).await;
         world.client().nightly("a").start().await.unwrap();

@@ -109,9 +109,9 @@ async fn ids(world: &World<App>, filter: Filter) -> Vec<u64> {
     world.dead_letters().list(filter).await.unwrap().letters.iter().map(|letter| letter.id).collect()
 }
 
-/// D2
+/// D2: Also where it was going, and when.
 #[tokio::test]
-async fn a_letter_says_what_it_was_where_it_was_going_why_and_when_it_died() {
+async fn a_letter_says_what_it_was_and_why_it_died() {
     for setup in both() {
         let (world, _) = with_two(setup).await;
         let start = world.now();
@@ -134,9 +134,9 @@ async fn a_letter_says_what_it_was_where_it_was_going_why_and_when_it_died() {
     }
 }
 
-/// D3
+/// D3: A page at a time.
 #[tokio::test]
-async fn letters_are_listed_by_what_primitive_key_and_kind_a_page_at_a_time() {
+async fn letters_are_listed_by_primitive_key_and_kind() {
     for setup in both() {
         let (world, _) = with_two(setup).await;
         let all = ids(&world, Filter::default()).await;
@@ -154,9 +154,9 @@ async fn letters_are_listed_by_what_primitive_key_and_kind_a_page_at_a_time() {
     }
 }
 
-/// D3, B4
+/// D3, B4: The receiver wakes.
 #[tokio::test]
-async fn a_replay_goes_where_it_was_going_wakes_it_and_takes_the_letter_away() {
+async fn a_replay_delivers_a_letter_and_removes_it() {
     for setup in both() {
         let (world, fakes) = with_two(setup).await;
         let all = ids(&world, Filter::default()).await;
@@ -231,9 +231,9 @@ async fn a_replay_is_done_once_whatever_commit_the_process_dies_at() {
     assert!(deaths >= 6, "{deaths}");
 }
 
-/// D3, E9
+/// D3, E9: An unknown primitive is refused, with those there are.
 #[tokio::test]
-async fn a_letter_is_replayed_to_another_entity_and_an_unknown_primitive_is_refused_with_those_there_are() {
+async fn a_letter_is_replayed_to_another_entity() {
     for setup in both() {
         let (world, fakes) = with_two(setup).await;
         let all = ids(&world, Filter::default()).await;
@@ -264,9 +264,9 @@ async fn letters_are_removed_one_by_one_or_all_that_are_older() {
     }
 }
 
-/// D2
+/// D2: The letter outlives the buffer.
 #[tokio::test]
-async fn a_dead_batch_outlives_its_buffer_and_is_replayed_to_a_new_one() {
+async fn a_dead_batch_is_replayed_to_a_new_buffer() {
     for setup in both() {
         let (world, fakes) = with_two(setup).await;
         world.client().cart("c").destroy().await.unwrap();

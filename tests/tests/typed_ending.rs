@@ -101,9 +101,9 @@ async fn destroy_runs_the_hook_drops_running_code_and_frees_the_key() {
     }
 }
 
-/// E8
+/// E8: Calls meanwhile are refused.
 #[tokio::test]
-async fn a_destroy_hook_that_fails_is_tried_again_and_calls_meanwhile_are_refused() {
+async fn a_destroy_hook_that_fails_is_retried() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let room = world.client().room("a");
@@ -119,9 +119,9 @@ async fn a_destroy_hook_that_fails_is_tried_again_and_calls_meanwhile_are_refuse
     }
 }
 
-/// E8
+/// E8: It is given up, and visible until then.
 #[tokio::test]
-async fn a_destroy_hook_that_never_succeeds_is_given_up_and_seen_until_forced() {
+async fn a_destroy_hook_that_never_succeeds_waits_for_force() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let room = world.client().room("a");
@@ -146,9 +146,9 @@ async fn a_destroy_hook_that_never_succeeds_is_given_up_and_seen_until_forced() 
     }
 }
 
-/// E8
+/// E8: Whatever dies.
 #[tokio::test]
-async fn destroy_is_durable_when_it_answers_and_its_hook_runs_at_least_once_whatever_dies() {
+async fn destroy_is_durable_and_its_hook_runs_at_least_once() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let room = world.client().room("a");
@@ -164,9 +164,9 @@ async fn destroy_is_durable_when_it_answers_and_its_hook_runs_at_least_once_what
     }
 }
 
-/// E12
+/// E12: It is done once, also after a restart and an error.
 #[tokio::test]
-async fn a_repeat_is_answered_as_the_first_was_and_done_once_also_after_a_restart_and_an_error() {
+async fn a_repeated_destroy_is_answered_as_the_first() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let room = world.client().room("a");

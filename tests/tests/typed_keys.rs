@@ -220,7 +220,7 @@ async fn a_world_that_restarts_keeps_its_choice() {
 
 /// E9
 #[tokio::test]
-async fn a_name_that_the_app_does_not_have_is_refused_with_those_it_has() {
+async fn an_unknown_name_is_refused_with_those_of_the_app() {
     for setup in all() {
         let world = setup.start::<App>().await;
         world.client().cart("7").put().await.unwrap();

@@ -102,7 +102,7 @@ fn code<E>(error: &CallError<E>) -> &'static str {
 
 /// X1
 #[tokio::test]
-async fn a_story_in_a_world_is_the_same_story_on_a_real_clock() {
+async fn a_story_in_a_world_is_the_same_on_a_real_clock() {
     let folder = tempfile::tempdir().unwrap();
     for (setup, builder) in both().zip([Runtime::memory(), Runtime::sqlite(folder.path().join("app.db"))]) {
         let (world, log) = started(setup).await;
@@ -138,9 +138,9 @@ async fn time_stands_until_it_is_moved_and_years_pass_at_once() {
     }
 }
 
-/// X1, R4
+/// X1, R4: Everything continues when it is back.
 #[tokio::test]
-async fn a_store_that_is_down_or_full_is_a_typed_error_and_all_goes_on_when_it_is_back() {
+async fn a_store_that_is_down_or_full_is_a_typed_error() {
     for setup in both() {
         let (world, log) = started(setup).await;
         world.client().bell("a").set().await.unwrap();

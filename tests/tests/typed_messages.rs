@@ -131,9 +131,9 @@ async fn diary(world: &World<App>, key: &str) -> Vec<String> {
     world.client().diary(key).state().await.unwrap().map_or_else(Vec::new, |diary| diary.lines)
 }
 
-/// M1, M2, E1
+/// M1, M2, E1: Messages leave with the commit of the sender.
 #[tokio::test]
-async fn messages_arrive_in_order_with_the_commit_that_sent_them_and_bind_their_receiver() {
+async fn messages_arrive_in_order_and_bind_their_receiver() {
     for setup in both() {
         let (world, _) = started(setup).await;
         world.client().person("ada").tell(lines(&["a", "b"])).await.unwrap();
@@ -182,9 +182,9 @@ async fn a_message_is_taken_exactly_once_whatever_commit_the_process_dies_at() {
     assert!(deaths >= 4, "{deaths}");
 }
 
-/// M4, D2, E14
+/// M4, D2, E14: After its attempts under one work id it is a dead letter.
 #[tokio::test]
-async fn a_message_whose_code_fails_is_a_dead_letter_after_its_tries_under_one_work_id_and_blocks_no_other_sender() {
+async fn a_message_whose_code_fails_blocks_no_other_sender() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
         world.client().person("ada").tell(lines(&["unspeakable"])).await.unwrap();
@@ -206,7 +206,7 @@ async fn a_message_whose_code_fails_is_a_dead_letter_after_its_tries_under_one_w
 
 /// M3
 #[tokio::test]
-async fn a_call_in_a_circle_is_refused_at_once_and_names_the_circle() {
+async fn a_call_in_a_circle_is_refused_and_names_the_circle() {
     for setup in both() {
         let (world, _) = started(setup).await;
         world.client().diary("me").write("begun".into()).await.unwrap();
@@ -218,7 +218,7 @@ async fn a_call_in_a_circle_is_refused_at_once_and_names_the_circle() {
 
 /// M3
 #[tokio::test]
-async fn a_call_from_inside_waits_thirty_seconds_or_as_long_as_it_says() {
+async fn a_call_from_inside_waits_thirty_seconds_by_default() {
     for setup in both() {
         let (world, _) = started(setup).await;
         world.client().diary("d").write("x".into()).await.unwrap();

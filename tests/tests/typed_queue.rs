@@ -267,7 +267,7 @@ async fn an_item_that_is_replayed_to_a_full_queue_is_not_lost() {
 
 /// Q4
 #[tokio::test]
-async fn priority_goes_first_and_a_delay_joins_the_line_when_it_is_over() {
+async fn priority_goes_first_and_a_delayed_item_joins_later() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let queue = world.client().single("a");

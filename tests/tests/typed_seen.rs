@@ -201,9 +201,9 @@ async fn explain_says_what_a_key_waits_for() {
     }
 }
 
-/// E14, R6
+/// E14, R6: A listing finds it.
 #[tokio::test]
-async fn the_view_has_the_names_of_the_law_and_a_listing_finds_it() {
+async fn the_view_has_the_names_of_the_law() {
     for setup in both() {
         let (world, _) = started(setup).await;
         world.client().spy("a").sleep().await.unwrap();
@@ -220,9 +220,9 @@ async fn the_view_has_the_names_of_the_law_and_a_listing_finds_it() {
     }
 }
 
-/// E9
+/// E9: The error for a wrong name lists the known names.
 #[tokio::test]
-async fn a_call_by_name_is_the_typed_call_and_a_wrong_name_lists_those_there_are() {
+async fn a_call_by_name_is_the_typed_call() {
     for setup in both() {
         let (world, _) = started(setup).await;
         assert_eq!(world.call("spy", "a", "sleep", Value::Null).await.unwrap(), Value::Null);
@@ -245,7 +245,7 @@ async fn a_call_by_name_is_the_typed_call_and_a_wrong_name_lists_those_there_are
 
 /// E15
 #[tokio::test]
-async fn events_are_told_after_their_commit_and_not_if_it_does_not_come_about() {
+async fn events_are_reported_after_their_commit_only() {
     for setup in both() {
         let (world, _) = started(setup).await;
         world.client().spy("a").report().await.unwrap();

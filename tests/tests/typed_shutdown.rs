@@ -153,7 +153,7 @@ async fn a_second_shutdown_waits_for_the_first_and_is_no_error() {
 
 /// R2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_shutdown_that_nobody_waits_for_any_more_is_ended_by_the_next() {
+async fn a_shutdown_that_was_abandoned_is_ended_by_the_next() {
     let _alone = ALONE.lock().await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("app.db");
@@ -170,9 +170,9 @@ async fn a_shutdown_that_nobody_waits_for_any_more_is_ended_by_the_next() {
     start(&path).await.shutdown(d!("5s")).await.unwrap();
 }
 
-/// R2
+/// R2: Each call of the code is answered with an error.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn code_that_is_let_end_during_a_shutdown_gets_a_typed_error_for_its_calls() {
+async fn code_that_runs_during_a_shutdown_gets_typed_errors() {
     let _alone = ALONE.lock().await;
     let folder = tempfile::tempdir().unwrap();
     let gates = Gates::default();

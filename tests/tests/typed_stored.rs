@@ -131,9 +131,9 @@ async fn with_an_order(setup: Setup<()>, quantities: &[i64]) -> World<first::App
     world
 }
 
-/// E10, fF1
+/// E10, fF1: It is never reset.
 #[tokio::test]
-async fn a_state_that_cannot_be_read_parks_its_entity_with_the_path_and_is_never_reset() {
+async fn an_unreadable_state_parks_its_entity_with_the_path() {
     for setup in both() {
         let world = with_an_order(setup, &[1, 2, 3, -4]).await;
         let before = world.view("order", "o").await.unwrap().unwrap().state;
@@ -155,9 +155,9 @@ async fn a_state_that_cannot_be_read_parks_its_entity_with_the_path_and_is_never
     }
 }
 
-/// E10
+/// E10: While nothing is mended.
 #[tokio::test]
-async fn a_parked_entity_is_let_go_by_hand_and_parks_again_while_nothing_is_mended() {
+async fn a_parked_entity_released_by_hand_parks_again() {
     for setup in both() {
         let world = with_an_order(setup, &[-4]).await;
         let world = world.restart_as::<second::App, ()>(()).await.unwrap();
@@ -174,7 +174,7 @@ async fn a_parked_entity_is_let_go_by_hand_and_parks_again_while_nothing_is_mend
 
 /// E10
 #[tokio::test]
-async fn an_entity_without_its_primitive_is_parked_and_goes_on_when_it_is_back() {
+async fn an_entity_is_parked_until_its_primitive_is_back() {
     for setup in both() {
         let world = with_an_order(setup.shared_keys(), &[1]).await;
         let world = world.restart_as::<without::App, ()>(()).await.unwrap();
@@ -203,7 +203,7 @@ async fn fields_that_are_new_and_have_a_default_need_nothing() {
 
 /// E11
 #[tokio::test]
-async fn options_that_changed_hold_soon_after_the_start_and_are_shown_once_they_do() {
+async fn changed_options_apply_and_are_shown_soon_after_the_start() {
     for setup in both() {
         let world = with_an_order(setup, &[1]).await;
         for item in 1..=3 {

@@ -196,9 +196,9 @@ async fn two_files_that_one_program_makes_give_different_ids() {
     assert_eq!(same(&all[0], &all[1]), Vec::<String>::new());
 }
 
-/// E14
+/// E14: Steps recorded after the restore get the new ids.
 #[tokio::test]
-async fn what_a_backup_holds_keeps_its_id_and_what_is_recorded_after_a_restore_gets_another() {
+async fn a_backup_keeps_work_ids_and_a_restore_gets_new_ones() {
     let folder = tempfile::tempdir().unwrap();
     let (path, backup) = (folder.path().join("app.db"), folder.path().join("backup.db"));
     let mut original = Process::on(&path).await;

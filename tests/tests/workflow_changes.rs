@@ -102,7 +102,7 @@ macro_rules! deployed {
 
 /// E10, A4, fF8
 #[tokio::test]
-async fn a_run_whose_workflow_is_not_there_is_parked_and_goes_on_when_it_is_back() {
+async fn a_run_is_parked_until_its_workflow_is_back() {
     for setup in both() {
         let (world, fakes) = deployed!(setup, 1, without);
         world.advance(d!("3h")).await;
@@ -117,7 +117,7 @@ async fn a_run_whose_workflow_is_not_there_is_parked_and_goes_on_when_it_is_back
 
 /// E10, A4, R1, fF9: each run is parked once and counted, and neither lost nor checked again and again.
 #[tokio::test]
-async fn a_thousand_runs_whose_workflow_is_not_there_are_parked_and_all_go_on_when_it_is_back() {
+async fn a_thousand_runs_are_parked_until_their_workflow_is_back() {
     for setup in both() {
         let fakes = Fakes::default();
         let world = setup.services(fakes.clone()).start::<first::App>().await;
@@ -155,9 +155,9 @@ async fn a_state_of_another_type_is_made_anew_by_the_replay() {
     }
 }
 
-/// W4, E10
+/// W4, E10: It is kept.
 #[tokio::test]
-async fn an_input_or_an_outcome_that_todays_types_cannot_read_stops_the_run_and_is_kept() {
+async fn an_input_or_outcome_that_todays_types_cannot_read_stops_the_run() {
     for setup in both() {
         let (world, fakes) = deployed!(setup, 1, other_input);
         world.advance(d!("2h")).await;
@@ -193,9 +193,9 @@ async fn options_that_were_changed_hold_for_runs_that_are_under_way() {
     }
 }
 
-/// W4
+/// W4: Nothing is executed.
 #[tokio::test]
-async fn a_step_that_was_renamed_while_it_ran_stops_the_run_and_nothing_is_executed() {
+async fn a_running_step_that_was_renamed_stops_the_run() {
     for setup in both() {
         let (world, fakes) = deployed!(setup, 77, renamed);
         fakes.latch.open();
@@ -224,7 +224,7 @@ async fn a_run_whose_state_cannot_be_read_is_ended_all_the_same() {
 
 /// H1, A5
 #[tokio::test]
-async fn a_sleep_that_was_begun_ends_when_it_was_to_end_whatever_the_code_says_now() {
+async fn a_sleep_that_began_ends_on_time_whatever_the_code_says() {
     for setup in both() {
         let (world, _) = deployed!(setup, 1, other_sleep);
         let (before, after) = (world.client().order("a"), world.client().order("b"));

@@ -44,62 +44,31 @@ impl Parcel {
     }
 }
 
-/// A parent that uses children in one of several ways.
+/// The result of a child as a text.
+fn told(ended: Result<String, RunError<String>>) -> String {
+    ended.unwrap_or_else(|error| format!("not: {error}"))
+}
+
+/// A parent that waits for a single child.
 #[derive(Default, Serialize, Deserialize)]
 struct Order;
 
-#[workflow(events(Go))]
+#[workflow]
 impl Order {
-    async fn run(flow: &Flow<Self>, way: Way, parcels: &Client<Parcel>) -> Vec<String> {
-        let told = |ended: Result<String, RunError<String>>| ended.unwrap_or_else(|error| format!("not: {error}"));
-        match way {
-            Way::One(what) => vec![told(flow.child(parcels.get("one").execute(what)).await)],
-            Way::Many(count) => {
-                let parcel = |number: u32| flow.child(parcels.get(number.to_string()).execute(format!("p{number}")));
-                join_all((0..count).map(parcel)).await.into_iter().map(told).collect()
-            }
-            Way::Wide(count) => {
-                let what = |number: u32| format!("{number:0>200}");
-                let parcel = |number: u32| flow.child(parcels.get(number.to_string()).execute(what(number)));
-                let ended = join_all((0..count).map(parcel)).await.into_iter().enumerate();
-                let is_its = |(number, ended)| told(ended) == format!("shipped {number:0>200}");
-                vec![ended.filter(|(number, ended)| is_its((*number, ended.clone()))).count().to_string()]
-            }
-            Way::Race(what) => {
-                let first = select! {
-                    ended = flow.child(parcels.get("one").execute(what)) => told(ended),
-                    _ = flow.sleep("1m") => "too late".to_owned(),
-                };
-                flow.wait_for::<Go>().await;
-                vec![first]
-            }
-            Way::Abandon(what) => {
-                let child = flow.child(parcels.get("one").execute(what)).abandon();
-                vec![child.within("1m").await.map_or_else(|late| late.to_string(), told)]
-            }
-            Way::Detach(what) => {
-                let key = flow.child(parcels.get("one").execute(what)).detached().await;
-                vec![key]
-            }
-        }
+    async fn run(flow: &Flow<Self>, what: String, parcels: &Client<Parcel>) -> String {
+        told(flow.child(parcels.get("one").execute(what)).await)
     }
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-enum Way {
-    One(String),
-    Many(u32),
-    /// As many children, each with an input of two hundred bytes.
-    Wide(u32),
-    Race(String),
-    Abandon(String),
-    Detach(String),
 }
 
 #[derive(Primitives)]
 struct App {
     parcel: Parcel,
     order: Order,
+    batch: Batch,
+    wide: Wide,
+    hasty: Hasty,
+    abandons: Abandons,
+    detaches: Detaches,
 }
 
 #[derive(Clone, Default, Services)]
@@ -119,11 +88,23 @@ fn a_parent_has_the_result_of_its_child_or_its_error() {
         testing::block_on(async {
             let world = setup.services(Fakes::default()).start::<App>().await;
             let client = world.client();
-            assert_eq!(client.order("a").execute(Way::One("tea".into())).await.unwrap(), ["shipped tea"]);
-            assert_eq!(client.order("b").execute(Way::One("broken".into())).await.unwrap(), ["not: it fell"]);
+            assert_eq!(client.order("a").execute("tea".into()).await.unwrap(), "shipped tea");
+            assert_eq!(client.order("b").execute("broken".into()).await.unwrap(), "not: it fell");
             let children = children(&world).await;
             assert!(children[0].0.starts_with("a/one~") && children[1].0.starts_with("b/one~"), "{children:?}");
         });
+    }
+}
+
+/// A parent that waits for many children together.
+#[derive(Default, Serialize, Deserialize)]
+struct Batch;
+
+#[workflow]
+impl Batch {
+    async fn run(flow: &Flow<Self>, count: u32, parcels: &Client<Parcel>) -> Vec<String> {
+        let parcel = |number: u32| flow.child(parcels.get(number.to_string()).execute(format!("p{number}")));
+        join_all((0..count).map(parcel)).await.into_iter().map(told).collect()
     }
 }
 
@@ -133,7 +114,7 @@ fn hundreds_of_children_are_waited_for_together() {
     for setup in both() {
         testing::block_on(async {
             let world = setup.services(Fakes::default()).start::<App>().await;
-            let ended = world.client().order("a").execute(Way::Many(450)).await.unwrap();
+            let ended = world.client().batch("a").execute(450).await.unwrap();
             let expected: Vec<_> = (0..450).map(|number| format!("shipped p{number}")).collect();
             assert_eq!(ended, expected);
             assert_eq!(children(&world).await.len(), 450);
@@ -146,20 +127,35 @@ fn hundreds_of_children_are_waited_for_together() {
 fn thousands_of_children_are_waited_for_together() {
     testing::block_on(async {
         let world = World::memory().services(Fakes::default()).start::<App>().await;
-        let ended = world.client().order("a").execute(Way::Many(2_000)).await.unwrap();
+        let ended = world.client().batch("a").execute(2_000).await.unwrap();
         assert_eq!(ended.len(), 2_000);
         assert!(ended.iter().enumerate().all(|(number, told)| *told == format!("shipped p{number}")));
-        assert_eq!(world.client().order("a").status().await.unwrap().unwrap().entries, 2_002);
+        assert_eq!(world.client().batch("a").status().await.unwrap().unwrap().entries, 2_002);
     });
+}
+
+/// A parent of many children, each with an input of two hundred bytes. Counts the right results.
+#[derive(Default, Serialize, Deserialize)]
+struct Wide;
+
+#[workflow]
+impl Wide {
+    async fn run(flow: &Flow<Self>, count: u32, parcels: &Client<Parcel>) -> usize {
+        let what = |number: u32| format!("{number:0>200}");
+        let parcel = |number: u32| flow.child(parcels.get(number.to_string()).execute(what(number)));
+        let ended = join_all((0..count).map(parcel)).await.into_iter().enumerate();
+        let is_its = |(number, ended)| told(ended) == format!("shipped {number:0>200}");
+        ended.filter(|(number, ended)| is_its((*number, ended.clone()))).count()
+    }
 }
 
 /// L6, W11
 #[test]
-fn children_by_the_thousand_have_inputs_that_are_too_long_for_a_record() {
+fn the_inputs_of_a_thousand_children_need_not_fit_a_record() {
     testing::block_on(async {
         let world = World::memory().services(Fakes::default()).start::<App>().await;
-        let ended = world.client().order("a").execute(Way::Wide(1_000)).await.unwrap();
-        assert_eq!(ended, ["1000"]);
+        let ended = world.client().wide("a").execute(1_000).await.unwrap();
+        assert_eq!(ended, 1_000);
     });
 }
 
@@ -170,14 +166,14 @@ fn a_childs_end_reaches_its_parent_once_wherever_the_process_dies() {
         testing::block_on(async {
             for (commit, moment) in (1..).flat_map(|commit| [(commit, Moment::Before), (commit, Moment::After)]) {
                 let world = setup().services(Fakes::default()).start::<App>().await;
-                let order = world.client().order("a");
+                let order = world.client().batch("a");
                 world.crash_at_commit(commit, moment);
-                let _ = order.start_or_get(Way::Many(3)).await;
+                let _ = order.start_or_get(3).await;
                 world.settle().await;
                 let has_died = world.is_dead();
                 if has_died {
                     world.restart().await;
-                    order.start_or_get(Way::Many(3)).await.unwrap();
+                    order.start_or_get(3).await.unwrap();
                 }
                 let ended = order.result().await.unwrap();
                 assert_eq!(ended, ["shipped p0", "shipped p1", "shipped p2"], "{commit} {moment:?}");
@@ -202,13 +198,29 @@ fn a_parent_that_sleeps_is_woken_by_its_child() {
         testing::block_on(async {
             let world = setup.services(Fakes::default()).start::<App>().await;
             let order = world.client().order("a");
-            order.start(Way::One("slow".into())).await.unwrap();
+            order.start("slow".into()).await.unwrap();
             world.advance(d!("30m")).await;
             assert_eq!(order.status().await.unwrap().unwrap().phase, RunPhase::Suspended);
             world.restart().await;
             world.advance(d!("31m")).await;
-            assert_eq!(order.result().await.unwrap(), ["shipped slow"]);
+            assert_eq!(order.result().await.unwrap(), "shipped slow");
         });
+    }
+}
+
+/// A parent that releases its child after a minute.
+#[derive(Default, Serialize, Deserialize)]
+struct Hasty;
+
+#[workflow(events(Go))]
+impl Hasty {
+    async fn run(flow: &Flow<Self>, parcels: &Client<Parcel>) -> String {
+        let first = select! {
+            ended = flow.child(parcels.get("one").execute("never".into())) => told(ended),
+            _ = flow.sleep("1m") => "too late".to_owned(),
+        };
+        flow.wait_for::<Go>().await;
+        first
     }
 }
 
@@ -220,21 +232,44 @@ fn a_child_is_cancelled_with_its_parent() {
             let fakes = Fakes::default();
             let world = setup.services(fakes.clone()).start::<App>().await;
             let client = world.client();
-            for (key, ends) in [("cancelled", true), ("terminated", true), ("lost", false)] {
-                let way = if ends { Way::One("never".into()) } else { Way::Race("never".into()) };
-                client.order(key).start(way).await.unwrap();
-                match key {
-                    "cancelled" => assert!(client.order(key).cancel().await.unwrap()),
-                    "terminated" => assert!(client.order(key).terminate().await.unwrap()),
-                    _ => world.advance(d!("2m")).await,
-                }
-                world.settle().await;
-                assert_eq!(fakes.log.take(), ["back"], "{key}");
-            }
+            client.order("cancelled").start("never".into()).await.unwrap();
+            assert!(client.order("cancelled").cancel().await.unwrap());
+            world.settle().await;
+            assert_eq!(fakes.log.take(), ["back"]);
+            client.order("terminated").start("never".into()).await.unwrap();
+            assert!(client.order("terminated").terminate().await.unwrap());
+            world.settle().await;
+            assert_eq!(fakes.log.take(), ["back"]);
+            client.hasty("lost").start().await.unwrap();
+            world.advance(d!("2m")).await;
+            assert_eq!(fakes.log.take(), ["back"]);
             let statuses: Vec<_> = children(&world).await.into_iter().map(|(_, status)| status).collect();
             assert_eq!(statuses, ["cancelled", "cancelled", "cancelled"]);
-            assert_eq!(client.order("lost").status().await.unwrap().unwrap().phase, RunPhase::Suspended);
+            assert_eq!(client.hasty("lost").status().await.unwrap().unwrap().phase, RunPhase::Suspended);
         });
+    }
+}
+
+/// A parent that abandons its child after a minute.
+#[derive(Default, Serialize, Deserialize)]
+struct Abandons;
+
+#[workflow]
+impl Abandons {
+    async fn run(flow: &Flow<Self>, parcels: &Client<Parcel>) -> String {
+        let child = flow.child(parcels.get("one").execute("slow".into())).abandon();
+        child.within("1m").await.map_or_else(|late| late.to_string(), told)
+    }
+}
+
+/// A parent with a detached child.
+#[derive(Default, Serialize, Deserialize)]
+struct Detaches;
+
+#[workflow]
+impl Detaches {
+    async fn run(flow: &Flow<Self>, parcels: &Client<Parcel>) -> String {
+        flow.child(parcels.get("one").execute("slow".into())).detached().await
     }
 }
 
@@ -246,10 +281,10 @@ fn an_abandoned_and_a_detached_child_go_on_without_their_parent() {
             let fakes = Fakes::default();
             let world = setup.services(fakes.clone()).start::<App>().await;
             let client = world.client();
-            client.order("a").start(Way::Abandon("slow".into())).await.unwrap();
+            client.abandons("a").start().await.unwrap();
             world.advance(d!("2m")).await;
-            assert_eq!(client.order("a").result().await.unwrap(), ["it did not end within 60s"]);
-            let key = client.order("d").execute(Way::Detach("slow".into())).await.unwrap().pop().unwrap();
+            assert_eq!(client.abandons("a").result().await.unwrap(), "it did not end within 60s");
+            let key = client.detaches("d").execute().await.unwrap();
             assert_eq!(client.parcel(&key).status().await.unwrap().unwrap().phase, RunPhase::Suspended);
             world.advance(d!("2h")).await;
             assert_eq!(fakes.log.take(), ["slow", "slow"]);
@@ -265,11 +300,11 @@ fn a_child_that_is_destroyed_has_ended() {
         testing::block_on(async {
             let world = setup.services(Fakes::default()).start::<App>().await;
             let client = world.client();
-            client.order("a").start(Way::One("never".into())).await.unwrap();
+            client.order("a").start("never".into()).await.unwrap();
             world.settle().await;
             let (key, _) = children(&world).await.pop().unwrap();
             assert!(client.parcel(&key).destroy().await.unwrap());
-            assert_eq!(client.order("a").result().await.unwrap(), ["not: the run was terminated"]);
+            assert_eq!(client.order("a").result().await.unwrap(), "not: the run was terminated");
         });
     }
 }
@@ -281,11 +316,11 @@ fn another_run_of_the_same_key_has_other_children() {
         testing::block_on(async {
             let world = setup.services(Fakes::default()).start::<App>().await;
             let order = world.client().order("a");
-            order.start(Way::One("slow".into())).await.unwrap();
+            order.start("slow".into()).await.unwrap();
             world.settle().await;
             order.destroy().await.unwrap();
             world.advance(d!("1m")).await;
-            assert_eq!(order.execute(Way::One("tea".into())).await.unwrap(), ["shipped tea"]);
+            assert_eq!(order.execute("tea".into()).await.unwrap(), "shipped tea");
             assert_eq!(children(&world).await.len(), 2);
         });
     }

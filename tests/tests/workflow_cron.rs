@@ -146,7 +146,7 @@ async fn a_run_is_like_any_other_and_a_schedule_is_no_run() {
 
 /// L10, L2
 #[tokio::test]
-async fn a_schedule_is_not_written_over_by_a_run_that_is_executed_under_its_key() {
+async fn an_executed_run_does_not_overwrite_the_schedule_of_its_key() {
     for setup in both() {
         let (world, log) = started(setup).await;
         let schedule = world.client().brief("eu");
@@ -161,7 +161,7 @@ async fn a_schedule_is_not_written_over_by_a_run_that_is_executed_under_its_key(
 
 /// L10
 #[tokio::test]
-async fn a_time_that_comes_while_the_run_before_goes_is_skipped_queued_or_run_beside() {
+async fn a_time_during_the_previous_run_is_skipped_queued_or_overlaps() {
     for setup in both() {
         let (world, log) = started(setup).await;
         let client = world.client();
@@ -210,7 +210,7 @@ async fn a_run_that_is_cancelled_terminated_or_destroyed_lets_the_next_go() {
 
 /// L10, H2, L4
 #[tokio::test]
-async fn a_run_that_is_paused_or_goes_on_as_another_generation_still_goes() {
+async fn a_paused_or_continued_run_is_still_the_previous_run() {
     for setup in both() {
         let (world, log) = started(setup).await;
         let (schedule, run) = (world.client().skips("s"), world.client().skips("s@2026-11-02T07:00:00Z"));
@@ -244,7 +244,7 @@ async fn a_hundred_times_wait_for_a_run_and_the_others_are_skipped() {
 
 /// L10, A4
 #[tokio::test]
-async fn times_that_passed_while_nothing_ran_are_made_up_for_as_it_is_said() {
+async fn missed_times_are_made_up_for_as_declared() {
     for setup in both() {
         let (world, log) = started(setup).await;
         let client = world.client();
@@ -281,7 +281,7 @@ async fn another_schedule_is_followed_from_when_it_is_there() {
 
 /// L10, M1
 #[tokio::test]
-async fn a_crash_at_any_commit_neither_loses_a_run_nor_starts_one_twice() {
+async fn a_crash_at_any_commit_starts_each_scheduled_run_once() {
     let survived = crash_everywhere(async |setup| {
         let (world, log) = started(setup).await;
         let client = world.client();

@@ -111,7 +111,7 @@ async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
 
 /// W10
 #[tokio::test]
-async fn an_attempt_after_a_failure_sees_the_very_last_that_the_one_before_said() {
+async fn an_attempt_after_a_failure_sees_the_last_progress() {
     for plan in ["fails", "panics"] {
         for setup in both() {
             let (world, fakes) = started(setup).await;
@@ -124,9 +124,9 @@ async fn an_attempt_after_a_failure_sees_the_very_last_that_the_one_before_said(
     }
 }
 
-/// W10
+/// W10: Or later progress.
 #[tokio::test]
-async fn an_attempt_after_a_crash_sees_what_was_said_a_second_before_or_later() {
+async fn an_attempt_after_a_crash_sees_progress_of_a_second_ago() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let run = world.client().import("a");
@@ -149,9 +149,9 @@ async fn an_attempt_after_a_crash_sees_what_was_said_a_second_before_or_later() 
     }
 }
 
-/// W10
+/// W10: A slow attempt that beats is left alone.
 #[tokio::test]
-async fn silence_beyond_its_limit_fails_the_attempt_and_a_slow_one_that_beats_is_left_alone() {
+async fn silence_beyond_its_limit_fails_the_attempt() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let run = world.client().import("a");
@@ -183,9 +183,9 @@ fn beats_in(path: &std::path::Path) -> i64 {
     connection.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-/// W10, K3
+/// W10, K3: They are more than a commit has rows.
 #[tokio::test]
-async fn a_run_of_more_steps_that_beat_than_a_commit_has_rows_can_end() {
+async fn a_run_of_very_many_beating_steps_can_end() {
     for setup in both() {
         let (world, _) = started(setup).await;
         let (one, two) = (world.client().choir("a"), world.client().choir("b"));
@@ -197,9 +197,9 @@ async fn a_run_of_more_steps_that_beat_than_a_commit_has_rows_can_end() {
     }
 }
 
-/// W10
+/// W10: It is gone when the step has ended.
 #[tokio::test]
-async fn progress_is_stored_once_a_second_at_most_and_gone_when_the_step_has_ended() {
+async fn progress_is_stored_once_a_second_at_most() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("beats");
     for setup in [World::memory(), World::sqlite_at(&path)] {

@@ -242,7 +242,7 @@ async fn a_world_on_a_kept_file_makes_keys_without_a_run() {
 
 /// X1
 #[tokio::test]
-async fn a_step_that_charges_twice_is_found_at_the_commit_that_would_have_kept_it() {
+async fn a_step_that_charges_twice_is_found_at_its_commit() {
     let found = crash_everywhere(async |setup| {
         let (world, fakes) = started(setup).await;
         let run = world.client().careless("order-9");
@@ -366,9 +366,9 @@ async fn a_folder_of_histories_is_replayed_by_one_line() {
     }
 }
 
-/// R5
+/// R5: A folder with a skipped file is an error, too.
 #[tokio::test]
-async fn a_folder_that_would_test_nothing_or_passes_something_over_is_an_error() {
+async fn a_folder_that_would_test_nothing_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     assert!(matches!(misfits::<Checkout>(&folder.path().join("none"))[..], [(_, Misfit::Unreadable(_))]));
     std::fs::write(folder.path().join(".gitkeep"), "").unwrap();

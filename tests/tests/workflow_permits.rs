@@ -6,7 +6,7 @@ use drystone::{
     Client, Event, Failure, Fault, Flow, Primitives, RunError, d, primitive,
     testing::{self, Moment, World, replay},
     workflow,
-    workflow::{RunPhase, Stopped},
+    workflow::{RunPhase, RunStatus, Stopped},
 };
 use drystone_tests::typed::both;
 use serde::{Deserialize, Serialize};
@@ -86,33 +86,12 @@ impl Namesake {
     async fn refund(_cents: u32, _charged: Option<u32>) {}
 }
 
-/// Uses options that have no effect for a run, or asks for more permits than there are.
-#[derive(Default, Serialize, Deserialize)]
-struct Careless;
-
-#[workflow]
-impl Careless {
-    async fn run(flow: &Flow<Self>, how: String, lines: &Client<Line>, others: &Client<Namesake>) -> String {
-        let line = lines.get("line");
-        let told =
-            |caught: Result<_, Fault>| caught.map_or_else(|fault| fault.cause.to_string(), |_| "held".to_owned());
-        match how.as_str() {
-            "timeout" => drop(flow.permit(line.acquire().timeout(d!("5s"))).await),
-            "deadline" => drop(flow.call(others.get("b").cancel().deadline(d!("5s"))).await),
-            "once" => drop(flow.call(others.get("b").cancel().idempotency_key("one")).await),
-            _ => {
-                let heavy = told(flow.permit(line.acquire().weight(3)).catch().await);
-                let light = told(flow.permit(line.acquire().weight(2)).catch().await);
-                return format!("{light}: {heavy}");
-            }
-        }
-        how
-    }
-}
-
 #[derive(Primitives)]
 struct App {
-    careless: Careless,
+    timeout: Timeout,
+    deadline: Deadline,
+    once: Once,
+    catcher: Catcher,
     line: Line,
     holder: Holder,
     hasty: Hasty,
@@ -127,7 +106,7 @@ async fn used(world: &World<App>) -> (u64, u64) {
 
 /// M5, S5
 #[test]
-fn a_run_holds_its_permit_over_restarts_and_lets_it_go_when_it_drops_it() {
+fn a_run_holds_its_permit_over_restarts_until_it_drops_it() {
     for setup in both() {
         testing::block_on(async {
             let world = setup.start::<App>().await;
@@ -266,18 +245,91 @@ fn a_permit_whose_key_ends_like_a_step_is_not_undone() {
     }
 }
 
-/// M5, W7: options that have no effect for a run are refused with a message.
+/// Checks that a run is stopped because an option has no effect for it, with a message of what to write.
+fn says_what_to_write(status: RunStatus, word: &str) {
+    let Some(Stopped::Panicked { message, .. }) = status.stopped else { panic!("{word}: {status:?}") };
+    assert!(message.contains(word) && message.contains("hear"), "{word}: {message}");
+}
+
+/// Acquires a permit with a timeout of the caller.
+#[derive(Default, Serialize, Deserialize)]
+struct Timeout;
+
+#[workflow]
+impl Timeout {
+    async fn run(flow: &Flow<Self>, lines: &Client<Line>) {
+        drop(flow.permit(lines.get("line").acquire().timeout(d!("5s"))).await);
+    }
+}
+
+/// M5, W7
 #[test]
-fn a_timeout_that_would_not_be_heard_stops_the_run_and_says_what_to_write() {
-    for (how, word) in [("timeout", "within"), ("deadline", "within"), ("once", "leave it out")] {
-        testing::block_on(async {
-            let world = World::memory().start::<App>().await;
-            let run = world.client().careless("a");
-            run.start(how.into()).await.unwrap();
-            let status = run.status().await.unwrap().unwrap();
-            let Some(Stopped::Panicked { message, .. }) = status.stopped else { panic!("{how}: {status:?}") };
-            assert!(message.contains(word) && message.contains("hear"), "{how}: {message}");
-        });
+fn a_permit_with_a_timeout_stops_the_run() {
+    testing::block_on(async {
+        let world = World::memory().start::<App>().await;
+        let run = world.client().timeout("a");
+        run.start().await.unwrap();
+        says_what_to_write(run.status().await.unwrap().unwrap(), "within");
+    });
+}
+
+/// Makes a durable call with a deadline of the caller.
+#[derive(Default, Serialize, Deserialize)]
+struct Deadline;
+
+#[workflow]
+impl Deadline {
+    async fn run(flow: &Flow<Self>, others: &Client<Namesake>) {
+        flow.call(others.get("b").cancel().deadline(d!("5s"))).await;
+    }
+}
+
+/// M5, W7
+#[test]
+fn a_durable_call_with_a_deadline_stops_the_run() {
+    testing::block_on(async {
+        let world = World::memory().start::<App>().await;
+        let run = world.client().deadline("a");
+        run.start().await.unwrap();
+        says_what_to_write(run.status().await.unwrap().unwrap(), "within");
+    });
+}
+
+/// Makes a durable call with an idempotency key.
+#[derive(Default, Serialize, Deserialize)]
+struct Once;
+
+#[workflow]
+impl Once {
+    async fn run(flow: &Flow<Self>, others: &Client<Namesake>) {
+        flow.call(others.get("b").cancel().idempotency_key("one")).await;
+    }
+}
+
+/// M5, W7
+#[test]
+fn a_durable_call_with_an_idempotency_key_stops_the_run() {
+    testing::block_on(async {
+        let world = World::memory().start::<App>().await;
+        let run = world.client().once("a");
+        run.start().await.unwrap();
+        says_what_to_write(run.status().await.unwrap().unwrap(), "leave it out");
+    });
+}
+
+/// Asks for more permits than there are, and catches the fault.
+#[derive(Default, Serialize, Deserialize)]
+struct Catcher;
+
+#[workflow]
+impl Catcher {
+    async fn run(flow: &Flow<Self>, lines: &Client<Line>) -> String {
+        let told =
+            |caught: Result<_, Fault>| caught.map_or_else(|fault| fault.cause.to_string(), |_| "held".to_owned());
+        let line = lines.get("line");
+        let heavy = told(flow.permit(line.acquire().weight(3)).catch().await);
+        let light = told(flow.permit(line.acquire().weight(2)).catch().await);
+        format!("{light}: {heavy}")
     }
 }
 
@@ -287,10 +339,10 @@ fn a_permit_that_ends_in_a_fault_can_be_caught() {
     for setup in both() {
         testing::block_on(async {
             let world = setup.start::<App>().await;
-            let run = world.client().careless("a");
-            let told = run.execute("heavy".into()).await.unwrap();
+            let run = world.client().catcher("a");
+            let told = run.execute().await.unwrap();
             assert!(told.starts_with("held: ") && told.contains("more than all 2 permits"), "{told}");
-            replay::<Careless>(&run.history().await.unwrap()).unwrap();
+            replay::<Catcher>(&run.history().await.unwrap()).unwrap();
             assert_eq!(used(&world).await, (0, 0));
         });
     }

@@ -23,26 +23,30 @@ struct Note(u32);
 #[derive(Event, Serialize, Deserialize)]
 struct Other;
 
-/// Brings itself into a state, and never takes a note.
+/// Executes a step.
 #[derive(Default, Serialize, Deserialize)]
-struct Moody;
+struct Runs;
 
-#[workflow(events(Note, Other))]
-impl Moody {
-    async fn run(flow: &Flow<Self>, mood: String) -> Result<(), Failure> {
-        match mood.as_str() {
-            "runs" => flow.hangs().await,
-            "waits" => {
-                flow.wait_for::<Other>().await;
-            }
-            "panics" => panic!("as it is told"),
-            "undoes" => {
-                flow.books().await;
-                return Err("as it is told".into());
-            }
-            _ => flow.sleep("1h").await,
-        }
-        Ok(())
+#[workflow(events(Note))]
+impl Runs {
+    async fn run(flow: &Flow<Self>) {
+        flow.hangs().await;
+    }
+
+    #[step]
+    async fn hangs(latch: &Latch) {
+        latch.clone().wait().await;
+    }
+}
+
+/// Sleeps. Its cleanup executes a step.
+#[derive(Default, Serialize, Deserialize)]
+struct Sleeps;
+
+#[workflow(events(Note))]
+impl Sleeps {
+    async fn run(flow: &Flow<Self>) {
+        flow.sleep("1h").await;
     }
 
     #[cancelled]
@@ -53,6 +57,40 @@ impl Moody {
     #[step]
     async fn hangs(latch: &Latch) {
         latch.clone().wait().await;
+    }
+}
+
+/// Waits for another event.
+#[derive(Default, Serialize, Deserialize)]
+struct Waits;
+
+#[workflow(events(Note, Other))]
+impl Waits {
+    async fn run(flow: &Flow<Self>) {
+        flow.wait_for::<Other>().await;
+    }
+}
+
+/// Panics.
+#[derive(Default, Serialize, Deserialize)]
+struct Panics;
+
+#[workflow(events(Note))]
+impl Panics {
+    async fn run(_flow: &Flow<Self>) {
+        panic!("as it is told")
+    }
+}
+
+/// Fails, and undoes its step.
+#[derive(Default, Serialize, Deserialize)]
+struct Undoes;
+
+#[workflow(events(Note))]
+impl Undoes {
+    async fn run(flow: &Flow<Self>) -> Result<(), Failure> {
+        flow.books().await;
+        Err("as it is told".into())
     }
 
     #[step(undo = unbooks)]
@@ -68,7 +106,11 @@ impl Moody {
 
 #[derive(Primitives)]
 struct App {
-    moody: Moody,
+    runs: Runs,
+    sleeps: Sleeps,
+    waits: Waits,
+    panics: Panics,
+    undoes: Undoes,
 }
 
 async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
@@ -76,58 +118,80 @@ async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
     (setup.services(fakes.clone()).start::<App>().await, fakes)
 }
 
-/// Brings a run into a state and returns its phase.
-async fn put(world: &World<App>, mood: &str) -> RunPhase {
-    let run = world.client().moody(mood);
-    run.start(mood.to_owned()).await.unwrap();
-    match mood {
-        "is paused" => assert!(run.pause().await.unwrap()),
-        "is cancelled" => assert!(run.cancel().await.unwrap()),
-        _ => {}
-    }
-    run.status().await.unwrap().unwrap().phase
+/// Checks that events to a run in this phase are queued, and stay queued over a restart. The change brings
+/// the run into its phase.
+macro_rules! events_are_queued {
+    ($workflow:ident, $phase:expr $(, $change:ident)?) => {
+        for setup in both() {
+            let (world, _) = started(setup).await;
+            let run = world.client().$workflow("a");
+            run.start().await.unwrap();
+            $(assert!(run.$change().await.unwrap());)?
+            assert_eq!(run.status().await.unwrap().unwrap().phase, $phase);
+            for number in 1..=2 {
+                assert!(!run.send(Note(number)).await.unwrap().taken);
+            }
+            world.restart().await;
+            let bodies: Vec<_> = run.events().await.unwrap().into_iter().map(|event| event.body).collect();
+            assert_eq!(bodies, [1, 2]);
+            assert_eq!(run.status().await.unwrap().unwrap().phase, $phase);
+        }
+    };
 }
 
 /// V1, V2, V12
 #[tokio::test]
-async fn an_event_is_queued_whatever_its_run_is_at_and_stays_over_a_restart() {
-    let moods = [
-        ("runs", RunPhase::Running),
-        ("sleeps", RunPhase::Suspended),
-        ("waits", RunPhase::Suspended),
-        ("panics", RunPhase::Panicked),
-        ("undoes", RunPhase::Undoing),
-        ("is paused", RunPhase::Paused),
-        ("is cancelled", RunPhase::Cancelling),
-    ];
-    for setup in both() {
-        let (world, _) = started(setup).await;
-        for (mood, phase) in moods {
-            assert_eq!(put(&world, mood).await, phase);
-            let run = world.client().moody(mood);
-            for number in 1..=2 {
-                assert!(!run.send(Note(number)).await.unwrap().taken, "{mood}");
-            }
-        }
-        world.restart().await;
-        for (mood, phase) in moods {
-            let run = world.client().moody(mood);
-            let bodies: Vec<_> = run.events().await.unwrap().into_iter().map(|event| event.body).collect();
-            assert_eq!(bodies, [1, 2], "{mood}");
-            assert_eq!(run.status().await.unwrap().unwrap().phase, phase);
-        }
-    }
+async fn events_are_queued_while_a_run_executes_a_step() {
+    events_are_queued!(runs, RunPhase::Running);
+}
+
+/// V1, V2, V12
+#[tokio::test]
+async fn events_are_queued_while_a_run_sleeps() {
+    events_are_queued!(sleeps, RunPhase::Suspended);
+}
+
+/// V1, V2, V12
+#[tokio::test]
+async fn events_are_queued_while_a_run_waits_for_another_event() {
+    events_are_queued!(waits, RunPhase::Suspended);
+}
+
+/// V1, V2, V12
+#[tokio::test]
+async fn events_are_queued_while_a_run_is_stopped_by_a_panic() {
+    events_are_queued!(panics, RunPhase::Panicked);
+}
+
+/// V1, V2, V12
+#[tokio::test]
+async fn events_are_queued_while_a_run_undoes_its_steps() {
+    events_are_queued!(undoes, RunPhase::Undoing);
+}
+
+/// V1, V2, V12
+#[tokio::test]
+async fn events_are_queued_while_a_run_is_paused() {
+    events_are_queued!(sleeps, RunPhase::Paused, pause);
+}
+
+/// V1, V2, V12
+#[tokio::test]
+async fn events_are_queued_while_a_run_is_cancelled() {
+    events_are_queued!(sleeps, RunPhase::Cancelling, cancel);
 }
 
 /// V1, D1
 #[tokio::test]
-async fn what_was_sent_to_a_run_on_its_way_out_is_a_dead_letter_when_it_is_out() {
+async fn an_event_to_a_run_that_is_ending_becomes_a_dead_letter() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
-        for mood in ["undoes", "is cancelled"] {
-            put(&world, mood).await;
-            world.client().moody(mood).send(Note(1)).await.unwrap();
-        }
+        let (undoes, cancelled) = (world.client().undoes("undoes"), world.client().sleeps("is cancelled"));
+        undoes.start().await.unwrap();
+        undoes.send(Note(1)).await.unwrap();
+        cancelled.start().await.unwrap();
+        assert!(cancelled.cancel().await.unwrap());
+        cancelled.send(Note(1)).await.unwrap();
         fakes.latch.open();
         world.settle().await;
         let letters = world.dead_letters().list(Filter::default()).await.unwrap().letters;

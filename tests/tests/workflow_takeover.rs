@@ -78,7 +78,7 @@ fn operations(running: &Running) -> usize {
 
 /// V5, A5, R3, fA13
 #[test]
-fn the_deadline_of_a_wait_is_where_it_was_when_another_worker_takes_over() {
+fn a_takeover_does_not_move_the_deadline_of_a_wait() {
     let fakes = Fakes::default();
     fakes.latch.open();
     let world = begun(&fakes);
@@ -92,9 +92,9 @@ fn the_deadline_of_a_wait_is_where_it_was_when_another_worker_takes_over() {
     other.kill();
 }
 
-/// W1, W2, R3
+/// W1, W2, R3: The outcome of the old worker is late.
 #[test]
-fn a_step_that_ran_runs_again_with_the_new_worker_and_the_end_of_the_old_is_late() {
+fn a_running_step_runs_again_with_the_new_worker() {
     let fakes = Fakes::default();
     let world = begun(&fakes);
     let other = taken_over(&world, &fakes);
@@ -110,7 +110,7 @@ fn a_step_that_ran_runs_again_with_the_new_worker_and_the_end_of_the_old_is_late
 
 /// V1, V2, R3
 #[test]
-fn events_that_were_queued_are_there_for_the_new_worker_in_their_order() {
+fn the_new_worker_has_the_queued_events_in_order() {
     let fakes = Fakes::default();
     let world = begun(&fakes);
     for cents in [1, 2] {

@@ -98,7 +98,7 @@ async fn a_run_tells_of_a_pause_and_a_resume_once_each() {
 
 /// E15, W9, L3
 #[tokio::test]
-async fn a_run_tells_how_many_steps_it_undoes_and_that_it_was_cancelled() {
+async fn a_run_reports_its_undos_and_its_cancel() {
     for setup in both() {
         let world = started(setup).await;
         let trip = world.client().trip("a");
@@ -135,7 +135,7 @@ async fn a_run_tells_that_it_was_terminated_and_undoes_nothing() {
 
 /// E15, A3
 #[tokio::test]
-async fn a_continuous_entity_that_is_destroyed_for_its_failures_is_told_as_dead() {
+async fn a_continuous_entity_destroyed_for_failures_is_reported_dead() {
     for setup in both() {
         let world = started(setup).await;
         world.client().doomed("d").start().await.unwrap();
@@ -151,9 +151,9 @@ async fn a_continuous_entity_that_is_destroyed_for_its_failures_is_told_as_dead(
     }
 }
 
-/// V7
+/// V7: They never come back.
 #[tokio::test]
-async fn a_failed_and_a_cancelled_run_take_no_events_and_never_come_back() {
+async fn failed_and_cancelled_runs_take_no_events() {
     for setup in both() {
         let world = started(setup).await;
         let (failed, cancelled) = (world.client().trip("failed"), world.client().trip("cancelled"));

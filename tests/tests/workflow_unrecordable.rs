@@ -198,7 +198,7 @@ async fn started(setup: Setup<()>) -> (World<App>, Log) {
 
 /// W3, W5: the body catches the fault, and sees the same fault in every replay.
 #[tokio::test]
-async fn a_step_that_is_given_or_returns_what_does_not_read_back_cannot_be_recorded() {
+async fn a_step_with_values_that_do_not_read_back_is_unrecordable() {
     let cases = [
         ("given", "`half#1` cannot be recorded: its input: it cannot be read back"),
         ("given beside", "`sum#1` cannot be recorded: its input: it cannot be read back"),

@@ -123,9 +123,9 @@ async fn started(setup: Setup<()>) -> (World<App>, Fakes) {
     (setup.services(fakes.clone()).start::<App>().await, fakes)
 }
 
-/// L8
+/// L8: A replay applies it again at the same place.
 #[tokio::test]
-async fn an_update_changes_what_the_body_and_queries_see_and_is_applied_again_at_the_same_place() {
+async fn an_update_changes_the_state_for_body_and_queries() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let run = world.client().order("a");
@@ -191,9 +191,9 @@ async fn an_update_that_is_asked_twice_with_one_idempotency_key_is_one() {
     }
 }
 
-/// L8
+/// L8: It says so. Neither does a run that does not exist.
 #[tokio::test]
-async fn a_run_that_is_not_there_or_has_no_body_takes_no_update_and_says_so() {
+async fn a_run_without_a_body_takes_no_update() {
     fn status(error: Error) -> String {
         match error {
             Error::Refused { verb, status, .. } => format!("{verb} {status}"),
@@ -305,7 +305,7 @@ mod later {
 
 /// L8, W4
 #[tokio::test]
-async fn a_run_whose_update_is_not_there_any_more_diverges_and_takes_none_until_it_is_back() {
+async fn a_run_whose_update_is_gone_diverges_until_it_is_back() {
     for setup in both() {
         let (world, fakes) = started(setup).await;
         let run = world.client().order("a");

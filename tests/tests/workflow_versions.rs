@@ -166,9 +166,9 @@ macro_rules! go {
     };
 }
 
-/// R5
+/// R5: In every round.
 #[tokio::test]
-async fn a_run_that_comes_there_first_takes_the_highest_and_keeps_it_in_every_round() {
+async fn a_run_that_arrives_first_keeps_the_highest_version() {
     for setup in both() {
         let (world, fakes) = before(setup, 2).await;
         let world = world.restart_as::<after::App, _>(fakes.clone()).await.unwrap();
@@ -193,9 +193,9 @@ async fn a_run_that_comes_there_first_takes_the_highest_and_keeps_it_in_every_ro
     }
 }
 
-/// R5, fF3
+/// R5, fF3: In every round.
 #[tokio::test]
-async fn a_run_that_had_gone_past_it_keeps_the_lowest_in_every_round() {
+async fn a_run_that_was_past_it_keeps_the_lowest_version() {
     for gone in 1..=2 {
         for setup in both() {
             let (world, fakes) = before(setup, 3).await;
@@ -221,9 +221,9 @@ async fn a_history_from_before_replays_on_its_old_branch() {
     replay::<later::Fees>(&history).unwrap_err();
 }
 
-/// R5, W4
+/// R5, W4: A message says so.
 #[tokio::test]
-async fn a_version_that_is_not_supported_any_more_stops_the_run_with_words() {
+async fn a_version_that_is_not_supported_stops_the_run() {
     for setup in both() {
         let (world, fakes) = before(setup, 2).await;
         go!(world, 1);
@@ -243,9 +243,9 @@ async fn a_version_that_is_not_supported_any_more_stops_the_run_with_words() {
     }
 }
 
-/// R5
+/// R5: The old code and the call are gone.
 #[tokio::test]
-async fn one_that_is_pinned_to_a_later_version_goes_on_when_the_old_one_and_the_call_are_gone() {
+async fn a_run_pinned_to_a_later_version_outlives_the_old_code() {
     for setup in both() {
         let fakes = Fakes::default();
         let world = setup.services(fakes.clone()).start::<after::App>().await;
@@ -277,9 +277,9 @@ async fn each_branch_knows_whether_it_had_gone_past_its_place() {
     }
 }
 
-/// R5, L4
+/// R5, L4: A generation that keeps results keeps their version.
 #[tokio::test]
-async fn a_new_generation_takes_the_highest_and_one_that_keeps_results_keeps_their_version() {
+async fn a_new_generation_takes_the_highest_version() {
     for setup in both() {
         let (world, fakes) = before(setup, 2).await;
         go!(world, 3);

@@ -284,7 +284,6 @@ pub mod what_happens_when;
 #[cfg(feature = "cron")]
 pub use self::definition::tick::{IsTick, ScheduleStatus, Tick, takes_tick};
 pub(crate) use self::{body::heartbeat::Heart, record::inline_journal::entries_in};
-pub use drystone_syntax::names::{FLOW_METHODS, RUN_VERBS};
 pub use self::{
     body::{
         call::CannotFail,
@@ -328,3 +327,4 @@ pub use crate::event::{
     AnyKey, Event, EventCode, EventOf, EventOptions, KeyedTopic, TopicEvent,
     key::{IsSaid, KeyOf, Said, Several, WithoutItsKey, key_of_fields},
 };
+pub use drystone_syntax::names::{FLOW_METHODS, RUN_VERBS};

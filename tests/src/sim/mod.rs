@@ -2,12 +2,12 @@
 //!
 //! A history is a world of tasks on one thread. Processes are groups of tasks that are killed and frozen.
 //! Time is virtual. The store is the reference store in memory, below two layers: a witness that checks
-//! every write, and one faulty store per process on top. Toys ([`toys`]) and primitives ([`authors`])
+//! every write, and one faulty store per process on top. Simple kinds ([`handlers`]) and primitives ([`apps`])
 //! record what their code is given; callers record the answers they get; the checkers ([`check`]) compare
 //! the two.
 //!
 //! Real threads, blocking code and fsync are not simulated here. `cargo crash` and the store's own tests
-//! cover them.
+//! cover them. The file README.md in this folder is a guide.
 
 pub mod apps;
 pub mod check;

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_is_recorded_is_executed_no_more_and_its_name_stays() {
+    fn a_recorded_job_is_not_executed_again_and_keeps_its_name() {
         let mut heard = Heard::default();
         let lines = [Said::Processed(Op(6), 1), Said::Processed(Op(6), 1), Said::Recorded(Op(6))];
         lines.into_iter().for_each(|said| heard.hear(said));

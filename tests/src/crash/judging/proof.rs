@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_was_idle_in_more_than_a_tenth_of_the_lives_is_hollow() {
+    fn a_part_that_idled_in_a_tenth_of_lives_is_hollow() {
         let lives =
             |idle| (0..100).map(move |nth| life(20, (nth < idle).then_some(Part::Undos), Some(Killed::Working)));
         assert_eq!(proof(lives(14)).hollow(), [""; 0]);

@@ -78,8 +78,9 @@ impl Moment {
 mod tests {
     use super::*;
 
+    /// Some come with each number of files open.
     #[test]
-    fn most_kills_come_while_children_work_and_some_with_each_number_of_files_open() {
+    fn most_kills_come_while_children_work() {
         let moments: Vec<_> = (0..2_000).map(|life| Moment::of(7, life)).collect();
         let (opening, working): (Vec<&Moment>, Vec<&Moment>) =
             moments.iter().partition(|moment| moment.kind() == Killed::Opening);

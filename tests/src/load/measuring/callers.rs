@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sequence_of_rows_is_the_same_every_time_and_reaches_all_of_them() {
+    fn the_sequence_of_rows_is_repeatable_and_reaches_all_of_them() {
         let callers = Callers { callers: 64, rows: 1_000, span: Duration::ZERO };
         let rows: Vec<_> = (0..64).flat_map(|caller| (0..500).map(move |nth| callers.row(caller, nth))).collect();
         assert!(rows.iter().all(|row| *row < 1_000));

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_option_or_part_is_refused_and_the_right_ones_are_named() {
+    fn a_wrong_option_is_refused_and_the_right_ones_are_named() {
         assert!(parsed("--quik").unwrap_err().to_string().contains("--quick"));
         assert!(parsed("--only everything").unwrap_err().to_string().contains("sleepers"));
     }

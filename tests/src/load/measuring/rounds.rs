@@ -109,8 +109,9 @@ mod tests {
         assert_eq!(line.note, "0.10 to 0.80; 3 of 4 rounds undisturbed");
     }
 
+    /// The output says so.
     #[test]
-    fn disturbed_rounds_count_only_if_there_are_too_few_others_and_that_is_said() {
+    fn disturbed_rounds_count_only_if_too_few_others_exist() {
         let rounds = Rounds { kept: rounds(&[[10, 5], [10, 4]]), disturbed: rounds(&[[1, 9]]) };
         assert_eq!(rounds.ratio(1, 0, Measured::rate), 0.5);
         let line = rounds.compared(1, 0, "kernel".into(), Measured::rate);

@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 
 use super::queue::Hit;
 use crate::{
-    event::Keep,
     encode,
+    event::Keep,
     planted::Bug,
     system::topics::EVENT_BYTES_MAX,
     workflow::{

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_for_all_is_heard_by_each_that_waited_once_and_in_order() {
+    fn each_that_waited_hears_an_event_for_all_once_in_order() {
         for sort in [Sort::News, Sort::Paid(0), Sort::Paid(2)] {
             // The loss shows in the answer to the publisher (both runs waited) or in the topic's deliveries
             // to both runs.
@@ -224,9 +224,9 @@ mod tests {
         }
     }
 
-    /// T1, T4
+    /// T1, T4: Also if nobody knows to whom it was told.
     #[test]
-    fn an_event_that_was_not_heard_is_lost_also_if_nobody_knows_to_whom_it_was_told() {
+    fn an_event_that_nobody_heard_is_lost() {
         let unheard = judged(Sort::Paid(0), |ended| {
             ended.told.clear();
             heard(ended).truncate(2);
