@@ -87,7 +87,7 @@ impl Desk {
         match &self.line {
             Line::Outside(kernel) => Ok(kernel.random()),
             Line::Through(passage) => Ok(passage.random()),
-            Line::Inside(cx) => cx.outpost().random().ok_or(Error::Closing),
+            Line::Inside(cx) => cx.weak_kernel().random().ok_or(Error::Closing),
             Line::Body => Err(in_a_body()),
         }
     }
