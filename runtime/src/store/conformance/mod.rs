@@ -10,6 +10,8 @@ mod macros;
 mod reading;
 mod writing;
 
+pub use self::reading::{hints, hostile, inbox, leases, listing, reopening, scans, sweeps, times};
+pub use self::writing::{batches, births, choices, epochs, guards, lanes, remembered, rows, scripts};
 pub use fixture::{Clock, Opener, World, run, run_owned};
 
 #[cfg(test)]
@@ -48,5 +50,3 @@ mod tests {
         }
     }
 }
-pub use self::reading::{hints, hostile, inbox, leases, listing, reopening, scans, sweeps, times};
-pub use self::writing::{batches, births, choices, epochs, guards, lanes, remembered, rows, scripts};
