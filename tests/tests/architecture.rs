@@ -80,9 +80,9 @@ fn has_method(sources: &BTreeMap<String, String>, owner: &str, method: &str) -> 
         .collect();
     let is_declared = |text: &String| declarations.iter().any(|declaration| text.contains(declaration));
     let has_impl = |text: &String| {
-        let blocks = text.lines().filter(|line| line.starts_with("impl"));
+        let mut blocks = text.lines().filter(|line| line.starts_with("impl"));
         let names = |line: &str| line.split(|at: char| !at.is_alphanumeric() && at != '_').any(|word| word == owner);
-        is_declared(text) || blocks.into_iter().any(names)
+        is_declared(text) || blocks.any(names)
     };
     let has_member = |text: &String| {
         declares(text, method) || text.contains(&format!("pub {method}: ")) || text.contains(&format!("    {method}("))
