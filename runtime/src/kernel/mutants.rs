@@ -146,7 +146,9 @@ mod split {
     impl Resident {
         fn send_again(&mut self, write: &Write, at: &Shared) {
             self.stack_inbox(at, |chain| {
-                write.sent.iter().cloned().for_each(|sent| chain.send(|id| Outgoing { id, ..sent }))
+                for sent in &write.sent {
+                    chain.send(|id| Outgoing { id, ..sent.clone() });
+                }
             });
         }
     }
