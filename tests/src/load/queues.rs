@@ -150,6 +150,10 @@ impl Deep {
     /// Processes items for a while or until none is left. Returns how many.
     async fn process(&self) -> Result<Measured> {
         let queue = self.ours.writer.client.jobs(&self.ours.writer.keys[0]);
+        // A disturbed round is measured again, and may have left no items.
+        if queue.stats().await?.waiting == 0 {
+            queue.enqueue_many((0..MANY).map(|_| self.ours.writer.item.clone())).await?;
+        }
         let before = queue.stats().await?.done;
         let start = Instant::now();
         queue.resume().await?;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 struct Approved;
 
 #[derive(Event, Serialize, Deserialize)]
-#[event(topic, key = "order", key = "order")]
+#[event(topic, key = order, key = order)]
 struct Paid {
     order: String,
 }
