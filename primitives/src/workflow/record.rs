@@ -151,22 +151,37 @@ pub(super) struct Owed {
     definition: String,
     verb: String,
     body: Box<RawValue>,
+    /// Whether the body is the next row instead.
+    #[serde(default, skip_serializing_if = "is_default")]
+    is_long: bool,
 }
 
 impl Owed {
+    /// A message with its body.
     pub(super) fn of(message: &Message) -> Option<Self> {
-        Some(Self {
+        Some(Self { body: crate::decode(&message.body).ok()?, is_long: false, ..Self::long(message) })
+    }
+
+    /// A long message, without its body.
+    pub(super) fn long(message: &Message) -> Self {
+        Self {
             space: message.to.space.to_string(),
             key: KeyText::of(&message.to.key),
             definition: message.definition.to_string(),
             verb: message.verb.to_string(),
-            body: crate::decode(&message.body).ok()?,
-        })
+            body: RawValue::NULL.to_owned(),
+            is_long: true,
+        }
     }
 
-    pub(super) fn message(self) -> Option<Message> {
+    pub(super) fn is_long(&self) -> bool {
+        self.is_long
+    }
+
+    /// Returns the message; `None` if its key is not valid. `next` is the body of a long message.
+    pub(super) fn message(self, next: Option<&Bytes>) -> Option<Message> {
         let to = Key::new(Name::from(self.space), self.key.bytes()).ok()?;
-        let body = Bytes::from(String::from(Box::<str>::from(self.body)));
+        let body = if self.is_long { next?.clone() } else { Bytes::from(String::from(Box::<str>::from(self.body))) };
         Some(Message { to, definition: Name::from(self.definition), verb: Name::from(self.verb), body })
     }
 }

@@ -1,6 +1,8 @@
 //! Messages of a run that do not fit into one commit (K3). They are stored in rows, none of which holds more
-//! than one commit can send, and are sent in order.
+//! than one commit can send, and are sent in order (M1). A long message takes two rows of its own, its address
+//! and its body, because its body may be as long as a row may be.
 
+use bytes::Bytes;
 use drystone_runtime::{Message, Name, Range, Rows};
 
 use super::{
@@ -22,17 +24,17 @@ const LANE: Name = Name::new("owed");
 /// The messages that a turn sends at most.
 const SENT_PER_TURN: usize = 400;
 
-/// The bytes of messages after which a row ends. A longer message is sent at once, because it may be as long
-/// as a row may be.
+/// The bytes of messages after which a row ends. A message with a longer body is a long one.
 const ROW_BYTES: usize = 256 << 10;
 
-/// Returns the row that is sent next.
-pub(super) fn next_row(record: &Record) -> Option<Range> {
+/// Returns the range with the row that is sent next, and the row after it, which may be the body of a long
+/// message.
+pub(super) fn next_rows(record: &Record) -> Option<Range> {
     next_range(record.owes)
 }
 
 fn next_range(owes: Owes) -> Option<Range> {
-    (!owes.is_nothing()).then(|| Range::at(LANE, journal::row_key(owes.first)))
+    (!owes.is_nothing()).then(|| Range { limit: 2, ..Range::at(LANE, journal::row_key(owes.first)) })
 }
 
 /// The messages of a turn, and those that earlier turns owe.
@@ -66,51 +68,72 @@ impl Outbox<'_> {
             return Ok(false);
         }
         let messages = self.commit.take_messages();
-        self.send_next_row()?;
+        self.send_next()?;
         let (mut later, mut bytes) = (Vec::new(), 0);
         for message in messages {
             // Once a message is owed, later messages are owed, too. This keeps their order.
-            if later.is_empty() && self.has_room() || message.body.len() > ROW_BYTES {
+            if later.is_empty() && self.has_room() {
                 self.commit.send([message]);
+                continue;
+            }
+            if message.body.len() > ROW_BYTES {
+                self.put_messages(&std::mem::take(&mut later))?;
+                self.put_long(message)?;
+                bytes = 0;
                 continue;
             }
             bytes += message.body.len();
             later.push(message);
             if later.len() == SENT_PER_TURN || bytes > ROW_BYTES {
-                self.put_row(&std::mem::take(&mut later))?;
+                self.put_messages(&std::mem::take(&mut later))?;
                 bytes = 0;
             }
         }
-        self.put_row(&later)?;
+        self.put_messages(&later)?;
         if self.owes.is_nothing() {
             *self.owes = Owes::default();
         }
         Ok(true)
     }
 
-    fn send_next_row(&mut self) -> Result<(), Halt> {
-        let Some(row) = next_range(*self.owes).and_then(|range| self.rows.get(&range)?.first()) else {
-            return Ok(());
-        };
+    fn send_next(&mut self) -> Result<(), Halt> {
+        let rows = next_range(*self.owes).and_then(|range| self.rows.get(&range)).unwrap_or_default();
+        let Some(row) = rows.first() else { return Ok(()) };
         let owed: Vec<Owed> = decode(&row.body).map_err(Halt::Park)?;
         if owed.len() > self.room() {
             // The next turn changes fewer rows and has room for these messages.
             return Ok(());
         }
-        self.commit.send(owed.into_iter().filter_map(Owed::message));
-        self.commit.remove((LANE, row.key.clone()));
-        self.owes.first += 1;
+        let body = if owed.iter().any(Owed::is_long) {
+            Some(rows.get(1).ok_or_else(|| Halt::Park("an owed message has no body".to_owned()))?)
+        } else {
+            None
+        };
+        self.commit.send(owed.into_iter().filter_map(|owed| owed.message(body.map(|row| &row.body))));
+        for row in [row].into_iter().chain(body) {
+            self.commit.remove((LANE, row.key.clone()));
+            self.owes.first += 1;
+        }
         Ok(())
     }
 
-    fn put_row(&mut self, messages: &[Message]) -> Result<(), Halt> {
+    fn put_messages(&mut self, messages: &[Message]) -> Result<(), Halt> {
         if messages.is_empty() {
             return Ok(());
         }
         let owed: Vec<Owed> = messages.iter().filter_map(Owed::of).collect();
-        let (key, body) = (journal::row_key(self.owes.next), encode(&owed).map_err(Halt::Malformed)?);
-        self.commit.put((LANE, key), body);
-        self.owes.next += 1;
+        self.put_row(encode(&owed).map_err(Halt::Malformed)?);
         Ok(())
+    }
+
+    fn put_long(&mut self, message: Message) -> Result<(), Halt> {
+        self.put_row(encode(&[Owed::long(&message)]).map_err(Halt::Malformed)?);
+        self.put_row(message.body);
+        Ok(())
+    }
+
+    fn put_row(&mut self, body: Bytes) {
+        self.commit.put((LANE, journal::row_key(self.owes.next)), body);
+        self.owes.next += 1;
     }
 }

@@ -63,7 +63,7 @@ fn ready_if(memory: &mut Memory, seen: Seen<'_>, polls: impl FnOnce(&Record) -> 
     if is_polled && !live.is_some_and(|live| is_of(live, record)) && polls(record) {
         wanted.extend(record.unread());
     }
-    wanted.extend(outbox::next_row(record));
+    wanted.extend(outbox::next_rows(record));
     wanted.retain(|range| seen.rows.get(range).is_none());
     if wanted.is_empty() { Ok(()) } else { Err(Halt::Read(wanted)) }
 }
