@@ -33,7 +33,7 @@ impl Trace {
         (!writes.is_empty()).then(|| writes.join("; "))
     }
 
-    /// Returns the transactional steps of these scripts as text; `None` if there are none.
+    /// Returns the transactional steps of the scripts as text; `None` for scripts without a step.
     pub(super) fn transacted(&self, scripts: &[Script]) -> Option<String> {
         let claims = scripts.iter().filter_map(|script| script.claim.as_ref());
         let steps: Vec<String> = claims.map(|claim| self.claim(claim)).collect();

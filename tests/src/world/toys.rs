@@ -291,7 +291,7 @@ pub fn alarm_in(now: Millis, span: Duration) -> Change<Millis> {
     Change::Set(now.after(span))
 }
 
-/// The outcome of work that sets this state.
+/// The outcome of work that sets a state.
 pub fn ok(state: impl ToString) -> Outcome {
     let state: Bytes = state.to_string().into();
     Outcome::Ok(Produced { value: state.clone(), state: Some(state), ..Produced::default() })

@@ -37,7 +37,7 @@ struct Model {
     now: i64,
     alarm: Option<i64>,
     is_flying: bool,
-    /// Executions of this alarm that have failed.
+    /// The failed executions of the present alarm.
     failures: u32,
     has_failed: bool,
     handled: u64,

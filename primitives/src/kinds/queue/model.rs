@@ -52,8 +52,8 @@ pub(super) struct Model {
     pub(super) line: Vec<Thing>,
     pub(super) delayed: Vec<Thing>,
     pub(super) retrying: Vec<Thing>,
-    /// The started items, in the order in which they were started. In strict order one of them may wait for
-    /// its retry.
+    /// The started items, in the order in which they were started. In strict order, a started item may wait
+    /// for its retry.
     pub(super) begun: Vec<Thing>,
     retried_last: bool,
     pub(super) done: Vec<u64>,

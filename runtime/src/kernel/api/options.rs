@@ -3,6 +3,8 @@
 use std::{thread, time::Duration};
 
 /// How a kernel is run. The defaults suit a single process on a single machine.
+///
+/// The fields are many because each limit is one field: a caller sets a limit by its name, without a map.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {

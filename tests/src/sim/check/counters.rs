@@ -57,7 +57,7 @@ impl Answer {
     }
 }
 
-/// A call from its beginning to its answer.
+/// A call, from the request to the answer.
 #[derive(Clone, Debug)]
 struct Span {
     counter: Number,

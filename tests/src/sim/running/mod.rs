@@ -1,4 +1,4 @@
-//! The course of one history: its world, its processes and its clients.
+//! Running a history: the world, the processes and the clients.
 
 pub mod client;
 pub mod driver;

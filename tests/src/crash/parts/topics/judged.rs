@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    /// T1, T4: Also if nobody knows to whom it was told.
+    /// T1, T4: also without a record of its receivers.
     #[test]
     fn an_event_that_nobody_heard_is_lost() {
         let unheard = judged(Sort::Paid(0), |ended| {
